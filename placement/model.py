@@ -1,0 +1,242 @@
+"""Values that the core works on: brokers and the layout of one cluster.
+
+Both are immutable. An :class:`Assignment` is held in columns (NumPy), because a cluster has up to
+millions of partitions and a Python object for each would cost more than the planning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.errors import DuplicateBrokerError, InvalidAssignmentError, InvalidBrokerError
+
+Int32Array = NDArray[np.int32]
+BrokerState = Literal["alive", "draining", "dead"]
+
+BROKER_STATES: Final = ("alive", "draining", "dead")
+NO_BROKER: Final = -1
+"""Pads the rows of a replica matrix where replication factors differ."""
+
+_MAX_ID: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """One broker as the planner sees it.
+
+    ``alive`` takes replicas, ``draining`` is up but must end empty, ``dead`` is gone and so are its
+    copies. ``capacity`` is a weight: a broker of capacity 2 gets twice the replicas of one of 1.
+
+    Raises:
+        InvalidBrokerError: id is no integer from 0 to 2^31-1, capacity is not finite and above 0,
+            or state is unknown.
+    """
+
+    id: int
+    rack: str | None = None
+    capacity: float = 1.0
+    state: BrokerState = "alive"
+
+    def __post_init__(self) -> None:
+        """Reject what no plan could be made for."""
+        if isinstance(self.id, bool) or not isinstance(self.id, int) or not 0 <= self.id <= _MAX_ID:
+            raise self._error("id", self.id, f"an integer from 0 to {_MAX_ID}")
+        if self.rack is not None and not isinstance(self.rack, str):
+            raise self._error("rack", self.rack, "a string or null")
+        if isinstance(self.capacity, bool) or not isinstance(self.capacity, (int, float)):
+            raise self._error("capacity", self.capacity, "a number above 0")
+        if not (math.isfinite(self.capacity) and self.capacity > 0):
+            raise self._error("capacity", self.capacity, "a number above 0")
+        if self.state not in BROKER_STATES:
+            raise self._error("state", self.state, "alive, draining or dead")
+
+    def _error(self, field: str, value: object, expected: str) -> InvalidBrokerError:
+        return InvalidBrokerError(
+            f"broker {self.id!r} has {field} {value!r}: it must be {expected}", broker=self.id, field=field, value=value
+        )
+
+
+def distinct_brokers(brokers: Iterable[Broker]) -> tuple[Broker, ...]:
+    """The brokers in the given order.
+
+    Raises:
+        DuplicateBrokerError: an id appears twice.
+    """
+    result = tuple(brokers)
+    seen: set[int] = set()
+    twice = sorted({b.id for b in result if b.id in seen or seen.add(b.id)})  # type: ignore[func-returns-value]
+    if twice:
+        raise DuplicateBrokerError(f"broker ids given more than once: {twice}", brokers=tuple(twice))
+    return result
+
+
+class Assignment:
+    """The layout of one cluster, in canonical order: by topic (code points), then by partition id.
+
+    Attributes:
+        topics: the topic names, sorted, each once.
+        topic_index: int32, shape ``(P,)``: the topic of each row, an index into ``topics``.
+        partition: int32, shape ``(P,)``: the partition id of each row.
+        replicas: int32 broker ids, shape ``(P, R)``, R the largest replication factor. Column 0 is the
+            preferred leader; shorter rows are padded at the end with ``NO_BROKER``.
+
+    The arrays are read-only. Build one with :meth:`from_rows`, :meth:`from_topics` or :meth:`from_json`.
+    """
+
+    __slots__ = ("partition", "replicas", "topic_index", "topics")
+
+    topics: tuple[str, ...]
+    topic_index: Int32Array
+    partition: Int32Array
+    replicas: Int32Array
+
+    def __init__(
+        self, topics: Sequence[str], topic_index: Int32Array, partition: Int32Array, replicas: Int32Array
+    ) -> None:
+        """Take columns in any row order; they are copied into canonical order and checked.
+
+        Raises:
+            InvalidAssignmentError: a row repeats a partition or a broker, is empty, or is padded in the middle.
+        """
+        names = sorted(set(topics))
+        rank = {name: i for i, name in enumerate(names)}
+        recode = np.fromiter((rank[name] for name in topics), np.int32, len(topics))
+        index = recode[np.asarray(topic_index, np.int32)] if len(topics) else np.zeros(0, np.int32)
+        ids = np.asarray(partition, np.int32)
+        matrix = np.asarray(replicas, np.int32)
+        key = index.astype(np.int64) << 32 | ids.astype(np.int64)
+        if key.size > 1 and not (key[1:] > key[:-1]).all():
+            order = np.argsort(key, kind="stable")
+            index, ids, matrix, key = index[order], ids[order], matrix[order], key[order]
+        self.topics = tuple(names)
+        self.topic_index = _read_only(index)
+        self.partition = _read_only(ids)
+        self.replicas = _read_only(matrix)
+        self._check(key)
+
+    def _check(self, key: NDArray[np.int64]) -> None:
+        repeated = np.flatnonzero(key[1:] == key[:-1])
+        if repeated.size:
+            raise self._error(int(repeated[0]), "is given more than once")
+        if self.partition.size and self.partition.min() < 0:
+            raise self._error(int(self.partition.argmin()), "has a negative id")
+        if not self.replicas.shape[1] and len(self):
+            raise self._error(0, "has no replicas")
+        present = self.replicas != NO_BROKER
+        if not present[:, :1].all():
+            raise self._error(int(np.argmin(present[:, 0])), "has no replicas")
+        if (present[:, 1:] & ~present[:, :-1]).any() or (self.replicas < NO_BROKER).any():
+            bad = (present[:, 1:] & ~present[:, :-1]).any(axis=1) | (self.replicas < NO_BROKER).any(axis=1)
+            raise self._error(int(np.argmax(bad)), "has an invalid broker id")
+        ordered = np.sort(self.replicas, axis=1)
+        same = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)
+        if same.any():
+            raise self._error(int(np.argmax(same.any(axis=1))), "names a broker more than once")
+
+    def _error(self, row: int, problem: str) -> InvalidAssignmentError:
+        topic, partition = self.topics[self.topic_index[row]], int(self.partition[row])
+        replicas = self.replicas_of(row)
+        return InvalidAssignmentError(
+            f"partition {topic}-{partition} {problem}: {list(replicas)}",
+            topic=topic,
+            partition=partition,
+            replicas=replicas,
+        )
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[tuple[str, int, Sequence[int]]]) -> Assignment:
+        """Build from ``(topic, partition, replicas)`` rows in any order."""
+        listed = list(rows)
+        names = sorted({topic for topic, _, _ in listed})
+        rank = {name: i for i, name in enumerate(names)}
+        width = max((len(replicas) for _, _, replicas in listed), default=0)
+        matrix = np.full((len(listed), width), NO_BROKER, np.int32)
+        lengths = np.fromiter((len(r) for _, _, r in listed), np.int64, len(listed))
+        if listed:
+            mask = np.arange(width) < lengths[:, None]
+            matrix[mask] = np.fromiter(chain.from_iterable(r for _, _, r in listed), np.int32, int(lengths.sum()))
+        index = np.fromiter((rank[topic] for topic, _, _ in listed), np.int32, len(listed))
+        ids = np.fromiter((p for _, p, _ in listed), np.int32, len(listed))
+        return cls(names, index, ids, matrix)
+
+    @classmethod
+    def from_topics(cls, topics: Mapping[str, Sequence[Sequence[int]] | Mapping[int, Sequence[int]]]) -> Assignment:
+        """Build from ``{topic: [replicas of partition 0, ...]}`` or ``{topic: {partition: replicas}}``."""
+        return cls.from_rows(
+            (topic, partition, replicas)
+            for topic, layout in topics.items()
+            for partition, replicas in (layout.items() if isinstance(layout, Mapping) else enumerate(layout))
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Assignment:
+        """Read Kafka's reassignment JSON.
+
+        Raises:
+            InvalidJsonError: not that form; says where.
+            InvalidAssignmentError: a replica list that no cluster can have.
+        """
+        from placement.kafka_json import assignment_from_json
+
+        return assignment_from_json(text)
+
+    def to_json(self) -> str:
+        """Kafka's reassignment JSON of the whole layout."""
+        from placement.kafka_json import assignment_to_json
+
+        return assignment_to_json(self)
+
+    def replicas_of(self, row: int) -> tuple[int, ...]:
+        """The replica list of one row, without padding."""
+        return tuple(b for b in self.replicas[row].tolist() if b != NO_BROKER)
+
+    @property
+    def replication_factor(self) -> Int32Array:
+        """The number of replicas of each row, shape ``(P,)``."""
+        return np.asarray((self.replicas != NO_BROKER).sum(axis=1), np.int32)
+
+    def rows(self) -> Iterable[tuple[str, int, tuple[int, ...]]]:
+        """``(topic, partition, replicas)`` in canonical order."""
+        for row in range(len(self)):
+            yield self.topics[self.topic_index[row]], int(self.partition[row]), self.replicas_of(row)
+
+    def __len__(self) -> int:
+        """The number of partitions."""
+        return int(self.partition.size)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal when every partition has the same replicas in the same order."""
+        if not isinstance(other, Assignment):
+            return NotImplemented
+        return (
+            self.topics == other.topics
+            and np.array_equal(self.topic_index, other.topic_index)
+            and np.array_equal(self.partition, other.partition)
+            and np.array_equal(_unpadded(self.replicas), _unpadded(other.replicas))
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Sizes only; use :meth:`rows` or :meth:`to_json` for the content."""
+        return f"Assignment({len(self.topics)} topics, {len(self)} partitions)"
+
+
+def _unpadded(matrix: Int32Array) -> Int32Array:
+    """Drop columns at the end that hold nothing but padding."""
+    used = (matrix != NO_BROKER).any(axis=0)
+    return matrix[:, : int(used.sum())]
+
+
+def _read_only(array: Int32Array) -> Int32Array:
+    """An own, contiguous copy that nobody can write to."""
+    result = np.array(array, np.int32, order="C", copy=True)
+    result.flags.writeable = False
+    return result

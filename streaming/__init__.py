@@ -1,0 +1,1 @@
+"""The streaming job around the placement core, and the command line."""
