@@ -19,12 +19,25 @@ from streaming.jar_manifest import Jar, fault
 from streaming.java import Java
 
 CACHE_VARIABLE = "REPLICA_PLANNER_CACHE"
+UNUSABLE_IN_PATHS = "[]{}*?,"
 
 
 def cache_directory() -> Path:
-    """Return the directory that keeps the JARs; it need not exist yet."""
+    """Return the directory that keeps the JARs; it need not exist yet.
+
+    Raises:
+        JarError: Spark could not load JARs from there.
+    """
     chosen = os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_dir("replica-planner", appauthor=False)
-    return Path(chosen).expanduser().absolute() / "jars"
+    directory = Path(chosen).expanduser().absolute() / "jars"
+    if set(UNUSABLE_IN_PATHS) & set(str(directory)):
+        raise JarError(
+            f"Spark cannot load JARs from {directory}, because it reads {' '.join(UNUSABLE_IN_PATHS)} in a path as"
+            f" patterns: set {CACHE_VARIABLE} to another directory.",
+            jar="",
+            path=directory,
+        )
+    return directory
 
 
 def kept_jars(jars: Iterable[Jar], java: Java, *, ivy_settings: str | None = None) -> list[Path]:
