@@ -101,9 +101,7 @@ def _shipped_ivy() -> Path:
     directories = [Path(place) / "jars" for place in (spec and spec.submodule_search_locations) or ()]
     found = [jar for directory in directories for jar in sorted(directory.glob("ivy-*.jar"))]
     if not found:
-        raise JarError(
-            f"pyspark ships Ivy, but there is no ivy-*.jar in {directories}: install pyspark again.", jar="ivy"
-        )
+        raise JarError(f"pyspark ships Ivy, but there is no ivy-*.jar in {directories}: install pyspark again.")
     return found[0]
 
 

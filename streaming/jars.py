@@ -34,7 +34,6 @@ def cache_directory() -> Path:
         raise JarError(
             f"Spark cannot load JARs from {directory}, because it reads {' '.join(UNUSABLE_IN_PATHS)} in a path as"
             f" patterns: set {CACHE_VARIABLE} to another directory.",
-            jar="",
             path=directory,
         )
     return directory
