@@ -24,8 +24,49 @@ class JavaError(StreamingError):
 class JarError(StreamingError):
     """A JAR that Spark needs could not be fetched, or is not the one that the manifest describes."""
 
-    def __init__(self, message: str, *, jar: str, path: Path | None = None, details: str = "") -> None:
+    def __init__(self, message: str, *, jar: str | None = None, path: Path | None = None, details: str = "") -> None:
         super().__init__(message)
         self.jar = jar
         self.path = path
         self.details = details
+
+
+class ConfigError(StreamingError):
+    """The conf file cannot be read, or a key of it has a value that the job cannot use."""
+
+    def __init__(self, message: str, *, path: str, key: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+        self.key = key
+
+
+class RejectedEvent(StreamingError):  # noqa: N818 - an answer to the sender, not a fault of the program
+    """An event asks for something that cannot be; ``str`` is the reason that is put on record."""
+
+
+class JobError(StreamingError):
+    """The job cannot start or go on."""
+
+
+class PlannerError(StreamingError):
+    """The planner made something that its own check refuses; nothing of it was written."""
+
+    def __init__(self, message: str, *, cluster_id: str) -> None:
+        super().__init__(message)
+        self.cluster_id = cluster_id
+
+
+class HistoryError(StreamingError):
+    """What was asked for is not in the tables; says what is there instead."""
+
+    def __init__(self, message: str, *, path: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class InputError(StreamingError):
+    """A file or an option that a command was given cannot be used."""
+
+    def __init__(self, message: str, *, path: str) -> None:
+        super().__init__(message)
+        self.path = path

@@ -1,0 +1,184 @@
+"""Commands that run the job, or hand it events."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from streaming.cli.main import conf_option
+from streaming.config import Config, load_config
+from streaming.errors import InputError
+from streaming.events import EVENT_TYPES, decode, encode
+
+
+@click.command()
+@conf_option
+@click.option("--once", is_flag=True, help="Take what is there, plan it, and stop.")
+def run(conf: str | None, once: bool) -> None:
+    """Run the streaming job: events in, versioned plans out.
+
+    \b
+    Examples:
+      replica-planner run
+      replica-planner run --once --conf conf/local.toml
+    """
+    config = load_config(conf)
+    from streaming.cli.watching import report_batch, say
+    from streaming.job import run_job
+
+    say(f"reading events from {_where(config)}, tables under {config.tables.root}")
+    run_job(config, once=once, observer=report_batch, started=lambda: say("running; Ctrl-C stops it"))
+    say("stopped")
+
+
+def _where(config: Config) -> str:
+    source = config.source
+    return getattr(source, "path", None) or f"topic {getattr(source, 'topic', '')}"
+
+
+def _event_options(command: Any) -> Any:
+    """One option a field of any event, so that ``--type broker_left --broker-id 3`` needs no file."""
+    common = {"event_id", "cluster_id", "occurred_at"}
+    names = {name for event in EVENT_TYPES.values() for name in event.__struct_fields__} - common
+    for name in sorted(names, reverse=True):
+        command = click.option(f"--{name.replace('_', '-')}", name, metavar="VALUE", hidden=True)(command)
+    return command
+
+
+@click.command(context_settings={"max_content_width": 100})
+@click.argument("events", required=False, metavar="[EVENTS.jsonl]")
+@conf_option
+@click.option("--type", "event_type", type=click.Choice(sorted(EVENT_TYPES)), help="Make one event from options.")
+@click.option("--cluster", help="The event's cluster_id.")
+@click.option("--event-id", help="Default: a random one.")
+@click.option("--occurred-at", help="RFC 3339; default: now.")
+@_event_options
+def submit(
+    events: str | None,
+    conf: str | None,
+    event_type: str | None,
+    cluster: str | None,
+    event_id: str | None,
+    occurred_at: str | None,
+    **fields: str | None,
+) -> None:
+    """Hand events to the job's source: a file of them ("-" is stdin), or one made from options.
+
+    Every field of an event is an option of the same name; lists and objects are written as JSON.
+
+    \b
+    Examples:
+      replica-planner submit events.jsonl
+      replica-planner submit --type broker_left --cluster east --broker-id 3 --reason failed
+      replica-planner submit --type topic_created --cluster east --topic t --partitions 6 --replication-factor 3
+    """
+    config = load_config(conf)
+    if (events is None) == (event_type is None):
+        raise click.UsageError("give a file of events, or --type and the fields of one event")
+    if events is not None:
+        data = _read_bytes(events)
+    else:
+        given = {"event_id": event_id, "cluster_id": cluster, "occurred_at": occurred_at} | fields
+        data = make_event(str(event_type), given) + b"\n"
+    hand_over(config, data)
+    lines = [decode(line, str(n)) for n, line in enumerate(data.removesuffix(b"\n").split(b"\n"), start=1)]
+    click.echo(f"{len(lines)} line{'s' if len(lines) != 1 else ''} handed over to {_where(config)}")
+    for line in lines:
+        if line.event is None:
+            click.echo(f"line {line.place} is no event and will be kept in quarantine: {line.problem}", err=True)
+
+
+def _read_bytes(path: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}", path=path) from error
+
+
+def make_event(event_type: str, given: dict[str, str | None]) -> bytes:
+    """One event as a line of JSON, from texts.
+
+    Raises:
+        InputError: a field is missing, unknown to this type, or has a value that it cannot have.
+    """
+    fields: dict[str, Any] = {name: _value(text) for name, text in given.items() if text is not None}
+    cls = EVENT_TYPES[event_type]
+    foreign = sorted(set(fields) - set(cls.__struct_fields__))
+    if foreign:
+        raise InputError(f"{event_type} has no field {foreign[0]}", path="--" + foreign[0].replace("_", "-"))
+    fields.setdefault("event_id", str(uuid.uuid4()))
+    fields.setdefault("occurred_at", datetime.now(UTC))
+    try:
+        event = msgspec.convert({"type": event_type, **fields}, cls, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{event_type}: {str(error).replace('`$.', '`')}", path=event_type) from error
+    return encode(event)
+
+
+def _value(text: str) -> Any:
+    """Lists and objects are JSON; everything else is left to the field's own type."""
+    if text[:1] in "[{":
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{text!r} is not JSON: {error}", path=text) from error
+    return text
+
+
+def hand_over(config: Config, data: bytes) -> None:
+    """Put lines where the job will find them."""
+    from streaming.delivery import deliver
+
+    deliver(config.source, data)
+
+
+def _decision(event_type: str, cluster: str, version: int, digest: str | None, conf: str | None) -> None:
+    config = load_config(conf)
+    from streaming.history import History
+
+    found = History(config.tables.root)
+    plan = found.version(found.cluster(cluster), version)
+    given = {"cluster_id": cluster, "plan_version": str(version), "digest": digest or plan.digest}
+    hand_over(config, make_event(event_type, given) + b"\n")
+    click.echo(f"{event_type} of version {version} of {cluster} handed over to {_where(config)}")
+
+
+_cluster = click.argument("cluster")
+_version = click.argument("version", type=click.IntRange(min=1))
+_digest = click.option("--digest", required=True, help="The digest that `show` prints: you decide on that plan only.")
+
+
+@click.command()
+@_cluster
+@_version
+@_digest
+@conf_option
+def approve(cluster: str, version: int, digest: str, conf: str | None) -> None:
+    """Let a proposed plan take effect."""
+    _decision("plan_approved", cluster, version, digest, conf)
+
+
+@click.command()
+@_cluster
+@_version
+@_digest
+@conf_option
+def reject(cluster: str, version: int, digest: str, conf: str | None) -> None:
+    """Put on record that a proposed plan must not take effect."""
+    _decision("plan_rejected", cluster, version, digest, conf)
+
+
+@click.command()
+@_cluster
+@_version
+@conf_option
+def rollback(cluster: str, version: int, conf: str | None) -> None:
+    """Undo the moves of a version by a new one."""
+    _decision("plan_rolled_back", cluster, version, None, conf)

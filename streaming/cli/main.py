@@ -1,0 +1,80 @@
+"""The command group: one line on stderr for every error that a person can do something about."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any, Final
+
+import click
+
+_COMMANDS: Final = {
+    "run": "streaming.cli.job",
+    "submit": "streaming.cli.job",
+    "approve": "streaming.cli.job",
+    "reject": "streaming.cli.job",
+    "rollback": "streaming.cli.job",
+    "plans": "streaming.cli.reading",
+    "show": "streaming.cli.reading",
+    "status": "streaming.cli.reading",
+    "describe": "streaming.cli.reading",
+    "events": "streaming.cli.reading",
+    "place": "streaming.cli.offline",
+    "replan": "streaming.cli.offline",
+    "verify": "streaming.cli.offline",
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module only when the command is used, and turns known errors into one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order of the documentation."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now."""
+        module = _COMMANDS.get(cmd_name)
+        command = getattr(import_module(module), cmd_name) if module else None
+        return command if isinstance(command, click.Command) else None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what went wrong with the input is said in one line, with exit code 2."""
+        from placement.errors import PlacementError
+        from streaming.errors import StreamingError
+
+        try:
+            return super().invoke(ctx)
+        except (StreamingError, PlacementError) as error:
+            click.echo(f"replica-planner: {error}", err=True)
+            ctx.exit(2)
+        except BrokenPipeError:
+            ctx.exit(0)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(version("replica-planner"), prog_name="replica-planner")
+def cli() -> None:
+    """Plan where Kafka's replicas live: versioned, explained, with the least movement.
+
+    \b
+    Examples:
+      replica-planner run                                 the streaming job, with conf/local.toml
+      replica-planner submit events.jsonl                 hand events to it
+      replica-planner plans                               what it decided
+      replica-planner place --brokers B.json --partitions 12 --replication-factor 3
+    """
+
+
+def conf_option(command: Any) -> Any:
+    """``--conf``, the same on every command that reads one."""
+    return click.option(
+        "--conf",
+        metavar="FILE",
+        help="Conf file. Without it: $REPLICA_PLANNER_CONF, conf/local.toml, built-in defaults.",
+    )(command)
+
+
+def json_option(command: Any) -> Any:
+    """``--json``, the same on every command that reads."""
+    return click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")(command)

@@ -1,0 +1,268 @@
+"""Commands that read the tables. They need no JVM."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+import numpy as np
+
+from placement.model import NO_BROKER
+from streaming.cli.main import conf_option, json_option
+from streaming.cli.render import plan_table, print_table, version_numbers
+from streaming.config import load_config
+from streaming.history import History, event_rows, parse_as_of
+from streaming.moves import canonical
+from streaming.state import ClusterState
+from streaming.version import PlanVersion
+
+_cluster_option = click.option("--cluster", metavar="C", help="The cluster; needed where there are several.")
+_as_of = click.option("--as-of", metavar="VERSION|TIME", help="A plan version, or a time such as 2026-11-19T10:00:00Z.")
+
+
+def _history(conf: str | None) -> History:
+    return History(load_config(conf).tables.root)
+
+
+@click.command()
+@_cluster_option
+@conf_option
+@json_option
+def plans(cluster: str | None, conf: str | None, as_json: bool) -> None:
+    """List plan versions, newest last.
+
+    \b
+    Examples:
+      replica-planner plans
+      replica-planner plans --cluster east --json
+    """
+    history = _history(conf)
+    found = history.versions(history.cluster(cluster) if cluster else None)
+    if as_json:
+        click.echo(json.dumps([_summary(version) for version in found], indent=2))
+    else:
+        print_table(plan_table(found))
+
+
+def _summary(version: PlanVersion) -> dict[str, Any]:
+    return {
+        "cluster_id": version.cluster_id,
+        "plan_version": version.plan_version,
+        "base_version": version.base_version,
+        "created_at": version.created_at.isoformat().replace("+00:00", "Z"),
+        "kind": version.kind,
+        "approval": version.approval,
+        "cause": version.cause,
+        **version_numbers(version),
+        "digest": version.digest,
+    }
+
+
+@click.command()
+@click.argument("cluster")
+@click.argument("version", type=click.IntRange(min=1))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "kafka-json", "rollback-json", "summary-json"]),
+    default="table",
+    show_default=True,
+)
+@conf_option
+@json_option
+def show(cluster: str, version: int, form: str, conf: str | None, as_json: bool) -> None:
+    """Show one plan version: what moves, why, and what it brings.
+
+    \b
+    Examples:
+      replica-planner show east 4
+      replica-planner show east 4 --format kafka-json > reassignment.json
+    """
+    history = _history(conf)
+    plan = history.version(history.cluster(cluster), version)
+    if form in ("kafka-json", "rollback-json"):
+        click.echo(_reassignment(plan, after=form == "kafka-json"))
+    elif form == "summary-json":
+        click.echo(json.dumps(_summary(plan), indent=2))
+    elif as_json:
+        click.echo(json.dumps(_summary(plan) | {"moves": _moves(plan)}, indent=2))
+    else:
+        _show_table(plan)
+
+
+def _moves(plan: PlanVersion) -> list[dict[str, Any]]:
+    return [
+        {"topic": topic, "partition": partition, "before": before, "after": after, "reason": reason}
+        for topic, partition, before, after, reason in canonical(plan.moves)
+    ]
+
+
+def _reassignment(plan: PlanVersion, *, after: bool) -> str:
+    """Kafka's reassignment JSON; partitions that a topic's creation or deletion brought are no reassignment back."""
+    from placement.kafka_json import partitions_to_json
+
+    rows = [
+        (topic, partition, new if after else old)
+        for topic, partition, old, new, _ in canonical(plan.moves)
+        if (new if after else old)
+    ]
+    return partitions_to_json(rows)
+
+
+def _show_table(plan: PlanVersion) -> None:
+    click.echo(f"{plan.cluster_id} version {plan.plan_version}: {plan.cause}")
+    click.echo(f"kind {plan.kind}, approval {plan.approval}, planned from version {plan.base_version}")
+    click.echo(f"digest {plan.digest}")
+    for name, value in version_numbers(plan).items():
+        click.echo(f"  {name.replace('_', ' ')}: {value}")
+    for broker in plan.broker_changes:
+        click.echo(f"broker {broker.broker_id}: {broker.state}, rack {broker.rack}, capacity {broker.capacity:g}")
+    rows = [
+        [move["topic"], str(move["partition"]), _ids(move["before"]), _ids(move["after"]), move["reason"]]
+        for move in _moves(plan)
+    ]
+    if rows:
+        print_table((["topic", "partition", "before", "after", "reason"], rows))
+
+
+def _ids(replicas: list[int]) -> str:
+    return ",".join(map(str, replicas)) or "-"
+
+
+@click.command()
+@click.argument("cluster", required=False)
+@click.option("--cluster", "named", metavar="C", help="The cluster; needed where there are several.")
+@_as_of
+@conf_option
+@json_option
+def status(cluster: str | None, named: str | None, as_of: str | None, conf: str | None, as_json: bool) -> None:
+    """Topics, brokers and load of a cluster, now or as of a version or time.
+
+    \b
+    Examples:
+      replica-planner status
+      replica-planner status east --as-of 3
+      replica-planner status east --as-of 2026-11-19T10:00:00Z --json
+    """
+    history = _history(conf)
+    state = history.state(history.cluster(cluster or named), parse_as_of(as_of) if as_of else None)
+    brokers = _broker_rows(state)
+    topics = _topic_rows(state)
+    if as_json:
+        document = {"cluster_id": state.cluster_id, "plan_version": state.version, "brokers": brokers, "topics": topics}
+        click.echo(json.dumps(document, indent=2))
+        return
+    click.echo(f"{state.cluster_id} at version {state.version}")
+    for rows in (brokers, topics):
+        if rows:
+            print_table((list(rows[0]), [[_text(value) for value in row.values()] for row in rows]))
+    if state.proposal is not None:
+        click.echo(f"version {state.proposal.plan_version} waits for approval: {state.proposal.cause}")
+
+
+def _text(value: Any) -> str:
+    return "-" if value is None else str(value)
+
+
+def _broker_rows(state: ClusterState) -> list[dict[str, Any]]:
+    members = state.members()
+    ids = np.array([b.broker_id for b in members], np.int32)
+    counts = zip(members, state.load.replicas_on(ids).tolist(), state.load.leaders_on(ids).tolist(), strict=True)
+    return [
+        {
+            "broker": broker.broker_id,
+            "rack": broker.rack,
+            "state": broker.state,
+            "capacity": broker.capacity,
+            "replicas": replicas,
+            "leaders": leaders,
+            "deadline": broker.deadline.isoformat().replace("+00:00", "Z") if broker.deadline else None,
+        }
+        for broker, replicas, leaders in counts
+    ]
+
+
+def _topic_rows(state: ClusterState) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": name,
+            "partitions": int(layout.partitions.size),
+            "replication_factor": int((layout.replicas != NO_BROKER).sum(axis=1).max()),
+            "strategy": layout.strategy or None,
+        }
+        for name, layout in sorted(state.topics.items())
+    ]
+
+
+@click.command()
+@click.option("--topic", metavar="T", help="One topic; without it, all of them.")
+@_cluster_option
+@_as_of
+@conf_option
+@json_option
+def describe(topic: str | None, cluster: str | None, as_of: str | None, conf: str | None, as_json: bool) -> None:
+    """Print what kafka-topics --describe prints: leader, replicas and in-sync replicas of each partition.
+
+    \b
+    Example:
+      replica-planner describe --topic orders
+    """
+    history = _history(conf)
+    state = history.state(history.cluster(cluster), parse_as_of(as_of) if as_of else None)
+    if topic is not None and topic not in state.topics:
+        from streaming.errors import HistoryError
+
+        raise HistoryError(f"cluster {state.cluster_id} has no topic {topic!r} at version {state.version}", path=topic)
+    names = [topic] if topic is not None else sorted(state.topics)
+    described = {name: _describe(state, name) for name in names}
+    if as_json:
+        click.echo(json.dumps(described, indent=2))
+        return
+    for name, partitions in described.items():
+        factor = max(len(p["replicas"]) for p in partitions)
+        click.echo(f"Topic: {name}\tPartitionCount: {len(partitions)}\tReplicationFactor: {factor}\tConfigs: ")
+        for p in partitions:
+            leader = "none" if p["leader"] is None else p["leader"]
+            replicas, isr = (",".join(map(str, p[key])) for key in ("replicas", "isr"))
+            click.echo(
+                f"\tTopic: {name}\tPartition: {p['partition']}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
+            )
+
+
+def _describe(state: ClusterState, topic: str) -> list[dict[str, Any]]:
+    """Leader and ISR as they are to be expected: replicas on live brokers are in sync, the first of them leads."""
+    live = {b.broker_id for b in state.members() if b.state in ("alive", "draining")}
+    layout = state.topics[topic]
+    rows = []
+    for partition, row in zip(layout.partitions.tolist(), layout.replicas.tolist(), strict=True):
+        replicas = [b for b in row if b != NO_BROKER]
+        isr = [b for b in replicas if b in live]
+        rows.append({"partition": partition, "leader": isr[0] if isr else None, "replicas": replicas, "isr": isr})
+    return rows
+
+
+@click.command()
+@_cluster_option
+@click.option("--outcome", metavar="O", help="Only events with this outcome, such as rejected.")
+@conf_option
+@json_option
+def events(cluster: str | None, outcome: str | None, conf: str | None, as_json: bool) -> None:
+    """List every event received and what became of it.
+
+    \b
+    Example:
+      replica-planner events --outcome rejected
+    """
+    history = _history(conf)
+    name = history.cluster(cluster) if cluster else None
+    rows = [
+        row
+        for row in event_rows(history.versions(name), history.quarantine(name))
+        if outcome is None or row["outcome"] == outcome
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, default=lambda moment: moment.isoformat().replace("+00:00", "Z")))
+        return
+    shown = ("place", "cluster_id", "event_id", "type", "outcome", "plan_version", "reason")
+    print_table((list(shown), [[_text(row[name]) for name in shown] for row in rows]))

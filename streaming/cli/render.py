@@ -1,0 +1,90 @@
+"""Tables for people: coloured on a terminal, plain when piped."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from streaming.version import PlanVersion
+
+TableData = tuple[list[str], list[list[str]]]
+
+
+def console() -> Console:
+    """A console on standard output; wide enough for whole rows when it is no terminal."""
+    return Console() if sys.stdout.isatty() else Console(width=10_000, soft_wrap=True)
+
+
+def print_table(data: TableData, *, title: str | None = None) -> None:
+    """Print a table: boxed and fitted on a terminal, tab-separated when piped."""
+    header, rows = data
+    if not sys.stdout.isatty():
+        for row in [header, *rows]:
+            click.echo("\t".join(row))
+        return
+    console().print(rich_table(data, title=title))
+
+
+def rich_table(data: TableData, *, title: str | None = None) -> Table:
+    """The same data as a table that rich can draw."""
+    header, rows = data
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    for name in header:
+        numeric = bool(rows) and all(_numeric(row[header.index(name)]) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _numeric(cell: str) -> bool:
+    return cell in ("", "-") or cell.replace(".", "", 2).isdigit()
+
+
+def plan_table(versions: Sequence[PlanVersion]) -> TableData:
+    """Plan versions as people compare them: what caused them, what they cost, what they bring."""
+    several = len({version.cluster_id for version in versions}) > 1
+    header = ["version", "kind", "cause", "moves", "bound", "replicas/broker", "leaders/broker", "approval"]
+    rows = [_plan_row(version) for version in versions]
+    if several:
+        return ["cluster", *header], [[v.cluster_id, *row] for v, row in zip(versions, rows, strict=True)]
+    return header, rows
+
+
+def _plan_row(version: PlanVersion) -> list[str]:
+    n = version.numbers
+    before, after = n.before, n.after
+    return [
+        str(version.plan_version),
+        version.kind,
+        version.cause,
+        str(n.moved_replicas),
+        str(n.lower_bound),
+        f"{before.replicas_min}..{before.replicas_max} → {after.replicas_min}..{after.replicas_max}",
+        f"{before.leaders_min}..{before.leaders_max} → {after.leaders_min}..{after.leaders_max}",
+        version.approval.replace("_", " "),
+    ]
+
+
+def version_numbers(version: PlanVersion) -> dict[str, Any]:
+    """The numbers of a version, for machines and for ``show``."""
+    n = version.numbers
+    return {
+        "partitions_changed": n.partitions_changed,
+        "moved_replicas": n.moved_replicas,
+        "lower_bound": n.lower_bound,
+        "gap": n.gap,
+        "optimal": n.optimal,
+        "leader_changes": n.leader_changes,
+        "replicas_per_broker_before": [n.before.replicas_min, n.before.replicas_max],
+        "replicas_per_broker_after": [n.after.replicas_min, n.after.replicas_max],
+        "leaders_per_broker_before": [n.before.leaders_min, n.before.leaders_max],
+        "leaders_per_broker_after": [n.after.leaders_min, n.after.leaders_max],
+    }

@@ -1,0 +1,192 @@
+"""The conf file: what it may say, its defaults, and errors that name file, key and reason."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from streaming.errors import ConfigError
+
+ENVIRONMENT_VARIABLE: Final = "REPLICA_PLANNER_CONF"
+DEFAULT_PATH: Final = Path("conf/local.toml")
+
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_LONGEST: Final = timedelta(days=3650)
+
+Text = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=1)]
+BrokerId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Gated = Literal["topics", "heal", "rebalance", "election", "rollback"]
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read a duration such as ``500ms``, ``30 s``, ``30m``, ``2h`` or ``7d``.
+
+    Raises:
+        ValueError: not a number with one of these units, or longer than ten years.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is not a duration: write a number and ms, s, m, h or d, as in '30m'")
+    seconds = float(match[1]) * _UNITS[match[2]]
+    if seconds > _LONGEST.total_seconds():
+        raise ValueError(f"{text!r} is longer than ten years")
+    return timedelta(seconds=seconds)
+
+
+class FilesSource(Struct, frozen=True, forbid_unknown_fields=True, tag="files", tag_field="type"):
+    """A folder of JSON-lines files; each new file is read once."""
+
+    path: Text = ".data/events"
+    max_files_per_trigger: Count | None = None
+
+
+class KafkaSource(Struct, frozen=True, forbid_unknown_fields=True, tag="kafka", tag_field="type"):
+    """A Kafka topic whose values are events; key it by cluster so that each cluster keeps its order."""
+
+    bootstrap_servers: Text
+    topic: Text
+    max_offsets_per_trigger: Count | None = None
+    starting_offsets: Text = "earliest"
+    options: dict[str, str] = field(default_factory=dict)
+
+
+class DeltaSource(Struct, frozen=True, forbid_unknown_fields=True, tag="delta", tag_field="type"):
+    """An append-only Delta table with a string column ``value`` that holds one event a row."""
+
+    path: Text
+    max_files_per_trigger: Count | None = None
+
+
+class Tables(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the Delta tables are: a folder or a storage URL."""
+
+    root: Text = ".data/tables"
+
+
+class Job(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the streaming query runs."""
+
+    checkpoint: Text = ".data/checkpoint"
+    trigger: Literal["processing-time", "available-now"] = "processing-time"
+    interval: str = "500ms"
+    projection_interval: str = "5s"
+
+    def __post_init__(self) -> None:
+        """Reject durations that cannot be read, while file and key are still known."""
+        parse_duration(self.interval)
+        parse_duration(self.projection_interval)
+
+
+class Policy(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the planner does for a cluster, recorded with every plan that it makes."""
+
+    strategy: Literal["balanced", "adminutils", "striped"] = "balanced"
+    default_partitions: Count = 1
+    default_replication_factor: Count = 1
+    on_failed: Literal["heal", "nothing"] = "heal"
+    on_decommissioned: Literal["heal", "nothing"] = "heal"
+    on_unregistered: Literal["heal", "nothing"] = "heal"
+    on_joined: Literal["nothing", "rebalance"] = "nothing"
+    grace: str = "30m"
+    max_moves: Count | None = None
+    exclude_topics: tuple[str, ...] = ()
+    exclude_brokers: tuple[BrokerId, ...] = ()
+    approval: tuple[Gated, ...] = ("rebalance",)
+
+    def __post_init__(self) -> None:
+        """Reject durations that cannot be read, while file and key are still known."""
+        parse_duration(self.grace)
+
+    @property
+    def grace_period(self) -> timedelta:
+        """How long a failed broker may stay away before its replicas are placed elsewhere."""
+        return parse_duration(self.grace)
+
+    def to_json(self) -> str:
+        """The canonical text that is recorded with each plan."""
+        return msgspec.json.encode(self, order="sorted").decode()
+
+
+class _File(Struct, frozen=True, forbid_unknown_fields=True):
+    source: FilesSource | KafkaSource | DeltaSource = field(default_factory=FilesSource)
+    tables: Tables = field(default_factory=Tables)
+    job: Job = field(default_factory=Job)
+    policy: dict[str, Any] = field(default_factory=dict)
+    clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    spark: dict[str, str] = field(default_factory=dict)
+
+
+class Config(Struct, frozen=True, dict=True):
+    """A conf file that has been read: every value checked, defaults filled in."""
+
+    source: FilesSource | KafkaSource | DeltaSource
+    tables: Tables
+    job: Job
+    policy: Policy
+    clusters: dict[str, Policy]
+    spark: dict[str, str]
+
+    def policy_for(self, cluster_id: str) -> Policy:
+        """The cluster's own policy, or the general one."""
+        return self.clusters.get(cluster_id, self.policy)
+
+    @cached_property
+    def interval(self) -> timedelta:
+        """The time between two micro-batches."""
+        return parse_duration(self.job.interval)
+
+
+def load_config(path: str | Path | None = None) -> Config:
+    """Read the conf file: the given one, ``$REPLICA_PLANNER_CONF``, ``conf/local.toml``, or built-in defaults.
+
+    Raises:
+        ConfigError: a named file is missing or unreadable, is not TOML, or has a key or value that is not allowed.
+    """
+    named = path or os.environ.get(ENVIRONMENT_VARIABLE)
+    if not named and not DEFAULT_PATH.exists():
+        return parse_config("", "built-in defaults")
+    file = Path(named or DEFAULT_PATH)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise ConfigError(f"{file}: the conf file cannot be read: {reason}", path=str(file)) from error
+    return parse_config(text, str(file))
+
+
+def parse_config(text: str, path: str) -> Config:
+    """Check the text of a conf file; ``path`` is used in errors only.
+
+    Raises:
+        ConfigError: as in :func:`load_config`.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not TOML: {error}", path=path) from error
+    file = _convert(document, _File, path, "")
+    general = _convert(file.policy, Policy, path, "policy")
+    clusters = {
+        name: _convert({**file.policy, **overrides}, Policy, path, f"clusters.{name}")
+        for name, overrides in file.clusters.items()
+    }
+    return Config(file.source, file.tables, file.job, general, clusters, file.spark)
+
+
+def _convert(document: Any, into: Any, path: str, prefix: str) -> Any:
+    try:
+        return msgspec.convert(document, into)
+    except msgspec.ValidationError as error:
+        reason, _, where = str(error).partition(" - at `$")
+        key = f"{prefix}{where.rstrip('`')}".strip(".")
+        raise ConfigError(f"{path}: {key or 'top level'}: {reason}", path=path, key=key) from error

@@ -1,0 +1,1 @@
+"""What an event or a deadline changes: pure rules from state, event and policy to a decision."""

@@ -1,0 +1,82 @@
+"""The values that rules return, and the numbers that describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from placement import Load, Replan
+from streaming.moves import TopicMoves
+from streaming.state import ClusterState
+from streaming.version import Approval, Balance, BrokerRecord, Kind, Numbers, TopicChange
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Something changes, or is proposed to."""
+
+    kind: Kind
+    cause: str
+    brokers: Sequence[BrokerRecord] = ()
+    topics: Sequence[TopicChange] = ()
+    moves: Sequence[TopicMoves] = ()
+    numbers: Numbers | None = None
+    approval: Approval = "not_required"
+    base_version: int | None = None
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoEffect:
+    """The event is fine and changes nothing; ``reason`` says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """The event comes too late; ``reason`` names what is known since."""
+
+    reason: str
+
+
+Answer = Decision | NoEffect | Stale
+
+MAX_NAMED: Final = 5
+
+
+def balance(load: Load, brokers: Iterable[BrokerRecord]) -> Balance:
+    """The fewest and most replicas and preferred leaders on brokers that may hold replicas."""
+    ids = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
+    if not ids.size:
+        return Balance()
+    replicas, leaders = load.replicas_on(ids), load.leaders_on(ids)
+    return Balance(int(replicas.min()), int(replicas.max()), int(leaders.min()), int(leaders.max()))
+
+
+def numbers_of(
+    plan: Replan, state: ClusterState, brokers: Sequence[BrokerRecord], moves: Sequence[TopicMoves]
+) -> Numbers:
+    """The numbers of a replan, with the balance of the whole cluster before and after."""
+    after = state.load
+    for block in moves:
+        after = after.subtract(block.before).add(block.after)
+    return Numbers(
+        partitions_changed=sum(m.partitions.size for m in moves),
+        moved_replicas=plan.moved_replicas,
+        lower_bound=plan.lower_bound,
+        gap=plan.moved_replicas - plan.lower_bound,
+        optimal=plan.optimal,
+        leader_changes=plan.leader_changes,
+        before=balance(state.load, brokers),
+        after=balance(after, brokers),
+    )
+
+
+def named(items: Sequence[object]) -> str:
+    """A short list for a sentence."""
+    shown = ", ".join(str(item) for item in items[:MAX_NAMED])
+    return shown if len(items) <= MAX_NAMED else f"{shown} and {len(items) - MAX_NAMED} more"

@@ -1,0 +1,154 @@
+"""Plans that move replicas: heal, rebalance, another replication factor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Literal
+
+from placement import PlacementError, Replan, replan, verify
+from streaming.config import Policy
+from streaming.decisions.decision import Answer, Decision, NoEffect, numbers_of
+from streaming.errors import PlannerError, RejectedEvent
+from streaming.events import ReplicationFactorChanged
+from streaming.state import ClusterState
+from streaming.version import MEMBERS, BrokerRecord, Kind
+
+
+def heal(state: ClusterState, policy: Policy, cause: str, brokers: Sequence[BrokerRecord]) -> Decision:
+    """Take over changed brokers and place every replica again that they can no longer hold.
+
+    Where that is impossible, the change itself is still a fact: it is taken over, and the cause says what waits.
+    """
+    members = members_after(state, brokers)
+    if not state.has_lost_replicas(members):
+        return Decision("membership", cause, brokers=brokers)
+    try:
+        plan = _replan(state, policy, members, mode="heal")
+    except PlacementError as error:
+        return Decision("membership", f"{cause}; not healed: {error}", brokers=brokers)
+    return _decision("heal", cause, state, policy, plan, brokers=brokers, members=members)
+
+
+def rebalance(
+    state: ClusterState,
+    policy: Policy,
+    cause: str,
+    *,
+    brokers: Sequence[BrokerRecord] = (),
+    topics: Sequence[str] | None = None,
+    max_moves: int | None = None,
+) -> Answer:
+    """Even out the cluster with the fewest moves.
+
+    Raises:
+        RejectedEvent: a topic is not known, or no plan can be made, and no broker change is to be taken over.
+    """
+    unknown = sorted(set(topics or ()) - set(state.topics))
+    if unknown:
+        raise RejectedEvent(f"topic {unknown[0]} is not known")
+    budgets = [m for m in (max_moves, policy.max_moves) if m is not None]
+    members = members_after(state, brokers)
+    try:
+        plan = _replan(
+            state, policy, members, mode="rebalance", only=topics, max_moves=min(budgets) if budgets else None
+        )
+    except PlacementError as error:
+        if brokers:
+            return Decision("membership", f"{cause}; not rebalanced: {error}", brokers=brokers)
+        raise RejectedEvent(str(error)) from error
+    if not len(plan.moves):
+        return Decision("membership", cause, brokers=brokers) if brokers else NoEffect("the cluster is in balance")
+    return _decision("rebalance", cause, state, policy, plan, brokers=brokers, members=members)
+
+
+def replication_factor_changed(state: ClusterState, event: ReplicationFactorChanged, policy: Policy) -> Answer:
+    """Give every partition of a topic more or fewer replicas.
+
+    Raises:
+        RejectedEvent: the topic is not known, or the factor cannot be had.
+    """
+    layout = state.topics.get(event.topic)
+    if layout is None:
+        raise RejectedEvent(f"topic {event.topic} is not known")
+    others = [name for name in state.topics if name != event.topic]
+    members = members_after(state, ())
+    try:
+        plan = _replan(
+            state,
+            policy,
+            members,
+            mode="heal",
+            exclude=others,
+            replication_factors={event.topic: event.replication_factor},
+        )
+    except PlacementError as error:
+        raise RejectedEvent(str(error)) from error
+    if not len(plan.moves):
+        return NoEffect(f"topic {event.topic} has replication factor {event.replication_factor} already")
+    cause = f"replication factor of topic {event.topic} set to {event.replication_factor}"
+    return _decision("replication_factor", cause, state, policy, plan, members=members)
+
+
+def members_after(state: ClusterState, brokers: Sequence[BrokerRecord]) -> list[BrokerRecord]:
+    """The cluster's members once these brokers have changed, by id."""
+    merged = state.brokers | {b.broker_id: b for b in brokers}
+    return [merged[b] for b in sorted(merged) if merged[b].state in MEMBERS]
+
+
+def _replan(
+    state: ClusterState,
+    policy: Policy,
+    members: Sequence[BrokerRecord],
+    *,
+    mode: Literal["heal", "rebalance"],
+    only: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+    **options: Any,
+) -> Replan:
+    """Plan on the whole cluster. A failed broker in its grace keeps what it has and gets nothing."""
+    wanted = None if only is None else set(only)
+    excluded = {*exclude} | {
+        name
+        for name in state.topics
+        if (wanted is not None and name not in wanted) or any(fnmatchcase(name, p) for p in policy.exclude_topics)
+    }
+    held = {b.broker_id for b in members if b.state == "failed" or b.broker_id in policy.exclude_brokers}
+    held -= {b.broker_id for b in members if b.state in ("dead", "draining")}
+    plan = replan(
+        state.assignment(),
+        [b.to_core() for b in members],
+        mode=mode,
+        exclude_topics=sorted(excluded),
+        exclude_brokers=sorted(held),
+        **options,
+    )
+    check = verify(plan)
+    if not check:
+        raise PlannerError(
+            f"cluster {state.cluster_id}: the planner made a plan that its own check refuses: {check.violations[0]}",
+            cluster_id=state.cluster_id,
+        )
+    return plan
+
+
+def _decision(
+    kind: Kind,
+    cause: str,
+    state: ClusterState,
+    policy: Policy,
+    plan: Replan,
+    *,
+    members: Sequence[BrokerRecord],
+    brokers: Sequence[BrokerRecord] = (),
+) -> Decision:
+    moves = moves_of(plan)
+    return Decision(
+        kind,
+        cause,
+        brokers=brokers,
+        moves=moves,
+        numbers=numbers_of(plan, state, members, moves),
+        approval="proposed" if kind in policy.approval else "not_required",
+        digest=plan.digest,
+    )

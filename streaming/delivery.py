@@ -1,0 +1,79 @@
+"""Handing lines to the source that the job reads."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from pathlib import Path
+from typing import assert_never
+
+from streaming.config import DeltaSource, FilesSource, KafkaSource
+from streaming.errors import InputError
+
+
+def deliver(source: FilesSource | KafkaSource | DeltaSource, data: bytes) -> None:
+    """Hand lines over, whole or not at all for files and Delta.
+
+    Raises:
+        InputError: the source cannot be written to.
+    """
+    match source:
+        case FilesSource():
+            _to_folder(source, data)
+        case DeltaSource():
+            _to_delta(source, data)
+        case KafkaSource():
+            _to_kafka(source, data)
+        case _:
+            assert_never(source)
+
+
+def _to_folder(source: FilesSource, data: bytes) -> None:
+    """A new file, complete when its name appears; names sort by time."""
+    if "://" in source.path:
+        raise InputError(f"{source.path}: events can be handed over to a local folder only", path=source.path)
+    folder = Path(source.path)
+    name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.jsonl"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        hidden = folder / f".{name}"
+        hidden.write_bytes(data)
+        hidden.replace(folder / name)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written to: {error.strerror}", path=str(folder)) from error
+
+
+def _to_delta(source: DeltaSource, data: bytes) -> None:
+    import pyarrow as pa
+    from deltalake import write_deltalake
+
+    lines = data.removesuffix(b"\n").split(b"\n")
+    values = pa.array([line.decode("utf-8", errors="backslashreplace") for line in lines], pa.string())
+    write_deltalake(source.path, pa.table({"value": values}), mode="append")
+
+
+def _to_kafka(source: KafkaSource, data: bytes) -> None:
+    from kafka import KafkaProducer
+    from kafka.errors import KafkaError
+
+    try:
+        producer = KafkaProducer(bootstrap_servers=source.bootstrap_servers, acks="all", max_block_ms=10_000)
+        sent = [producer.send(source.topic, line, key=_key(line)) for line in data.removesuffix(b"\n").split(b"\n")]
+        for future in sent:
+            future.get(timeout=30)
+        producer.close()
+    except KafkaError as error:
+        raise InputError(
+            f"{source.bootstrap_servers}: events could not be handed over to topic {source.topic}: {error}",
+            path=source.bootstrap_servers,
+        ) from error
+
+
+def _key(line: bytes) -> bytes | None:
+    """The cluster, so that its events keep their order."""
+    try:
+        cluster = json.loads(line).get("cluster_id")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return cluster.encode() if isinstance(cluster, str) else None

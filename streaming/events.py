@@ -1,0 +1,260 @@
+"""Events as they arrive: one JSON object a line, decoded, checked, and never lost.
+
+A line that is no event is kept as it came, with the reason, under the outcome ``malformed``.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
+
+Outcome = Literal["applied", "no_effect", "duplicate", "stale", "rejected", "malformed"]
+
+MAX_ID_LENGTH: Final = 512
+EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+
+Identifier = Annotated[str, Meta(min_length=1, max_length=MAX_ID_LENGTH)]
+Moment = Annotated[datetime, Meta(tz=True)]
+BrokerId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Capacity = Annotated[float, Meta(gt=0, lt=1e12)]
+
+
+class Event(Struct, frozen=True, omit_defaults=True, tag_field="type"):
+    """What every event carries. ``occurred_at`` orders the news about one topic or broker."""
+
+    event_id: Identifier
+    cluster_id: Identifier
+    occurred_at: Moment
+
+    def __post_init__(self) -> None:
+        """Reject times that no deadline can be computed from."""
+        if not EARLIEST <= self.occurred_at < LATEST:
+            raise ValueError(f"occurred_at {self.occurred_at.isoformat()} is not between the years 1970 and 2200")
+
+    @property
+    def type(self) -> str:
+        """The event's type as it is written in JSON."""
+        return str(self.__struct_config__.tag)
+
+    @property
+    def entity(self) -> str:
+        """What the event is news about, such as ``topic:orders``; empty for requests."""
+        return ""
+
+
+class TopicEvent(Event, frozen=True, kw_only=True):
+    """News about one topic."""
+
+    topic: str
+
+    @property
+    def entity(self) -> str:
+        """The topic."""
+        return f"topic:{self.topic}"
+
+
+class BrokerEvent(Event, frozen=True, kw_only=True):
+    """News about one broker."""
+
+    broker_id: BrokerId
+
+    @property
+    def entity(self) -> str:
+        """The broker."""
+        return f"broker:{self.broker_id}"
+
+
+class TopicCreated(TopicEvent, frozen=True, kw_only=True, tag="topic_created"):
+    """A topic to be placed, by count or by an explicit assignment."""
+
+    partitions: int | None = None
+    replication_factor: int | None = None
+    replica_assignment: dict[int, list[int]] | None = None
+    strategy: Literal["balanced", "adminutils", "striped"] | None = None
+    fixed_start_index: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    disable_rack_aware: bool = False
+
+
+class TopicDeleted(TopicEvent, frozen=True, kw_only=True, tag="topic_deleted"):
+    """A topic is gone."""
+
+
+class PartitionsAdded(TopicEvent, frozen=True, kw_only=True, tag="partitions_added"):
+    """A topic grows to ``partitions``, the new total."""
+
+    partitions: int
+
+
+class ReplicationFactorChanged(TopicEvent, frozen=True, kw_only=True, tag="replication_factor_changed"):
+    """Every partition of a topic is to have this many replicas."""
+
+    replication_factor: int
+
+
+class BrokerJoined(BrokerEvent, frozen=True, kw_only=True, tag="broker_joined"):
+    """A broker is up: new, or back."""
+
+    rack: str | None = None
+    capacity: Capacity | None = None
+
+
+class BrokerLeft(BrokerEvent, frozen=True, kw_only=True, tag="broker_left"):
+    """A broker failed (it may come back), is to be drained, or is gone for good."""
+
+    reason: Literal["failed", "decommissioned", "unregistered"]
+
+
+class BrokerChanged(BrokerEvent, frozen=True, kw_only=True, tag="broker_changed"):
+    """A broker's rack or capacity is another one now."""
+
+    rack: str | None = None
+    capacity: Capacity | None = None
+
+
+class ObservedPartition(Struct, frozen=True):
+    """One partition as it is on the real cluster."""
+
+    topic: str
+    partition: Annotated[int, Meta(ge=0, le=2**31 - 1)]
+    replicas: Annotated[list[BrokerId], Meta(min_length=1)]
+    leader: int | None = None
+    isr: list[int] | None = None
+
+
+class AssignmentObserved(Event, frozen=True, kw_only=True, tag="assignment_observed"):
+    """What the real cluster looks like, whole or in part."""
+
+    partitions: list[ObservedPartition]
+
+
+class RebalanceRequested(Event, frozen=True, kw_only=True, tag="rebalance_requested"):
+    """Somebody asks for an even cluster, for all topics or some, within a budget of moves or none."""
+
+    topics: list[str] | None = None
+    max_moves: Annotated[int, Meta(ge=0)] | None = None
+
+
+class PreferredElectionRequested(Event, frozen=True, kw_only=True, tag="preferred_election_requested"):
+    """Somebody asks that the preferred leaders lead again."""
+
+    topics: list[str] | None = None
+    max_moves: Annotated[int, Meta(ge=0)] | None = None
+
+
+class PlanApproved(Event, frozen=True, kw_only=True, tag="plan_approved"):
+    """A proposed plan may take effect, if it is still the one with this digest."""
+
+    plan_version: int
+    digest: str
+
+
+class PlanRejected(Event, frozen=True, kw_only=True, tag="plan_rejected"):
+    """A proposed plan must not take effect."""
+
+    plan_version: int
+    digest: str
+
+
+class PlanRolledBack(Event, frozen=True, kw_only=True, tag="plan_rolled_back"):
+    """The moves of a plan are to be undone."""
+
+    plan_version: int
+    digest: str
+
+
+class PlanProgress(Event, frozen=True, kw_only=True, tag="plan_progress"):
+    """What an executor reports while it carries a plan out."""
+
+    plan_version: int
+    state: Literal["started", "partition_done", "completed", "failed"]
+    details: Any = None
+
+
+AnyEvent = (
+    TopicCreated
+    | TopicDeleted
+    | PartitionsAdded
+    | ReplicationFactorChanged
+    | BrokerJoined
+    | BrokerLeft
+    | BrokerChanged
+    | AssignmentObserved
+    | RebalanceRequested
+    | PreferredElectionRequested
+    | PlanApproved
+    | PlanRejected
+    | PlanRolledBack
+    | PlanProgress
+)
+
+EVENT_TYPES: Final[dict[str, type[Event]]] = {
+    str(cls.__struct_config__.tag): cls
+    for cls in AnyEvent.__args__  # type: ignore[attr-defined]
+}
+
+
+class Header(Struct, frozen=True):
+    """What can be told of a line that is no event: whatever of the common fields is usable text."""
+
+    event_id: Any = None
+    cluster_id: Any = None
+    type: Any = None
+
+    def text(self, name: str) -> str | None:
+        """The field, if it is a string of a length that the tables take."""
+        value = getattr(self, name)
+        return value if isinstance(value, str) and len(value) <= MAX_ID_LENGTH else None
+
+
+class Line(NamedTuple):
+    """One received line: where it stood, what it said, and the event in it or what is wrong with it."""
+
+    place: str
+    raw: bytes
+    event: AnyEvent | None
+    problem: str = ""
+    header: Header = Header()
+
+    @property
+    def text(self) -> str:
+        """The raw line as text; bytes that are not UTF-8 are written as ``\\xNN``."""
+        return self.raw.decode("utf-8", errors="backslashreplace")
+
+
+_events: Final = msgspec.json.Decoder(AnyEvent)
+_headers: Final = msgspec.json.Decoder(Header)
+
+
+def decode(raw: bytes, place: str = "") -> Line:
+    """Decode one line. Never raises: a line that is no event comes back with ``problem`` set."""
+    line = raw.removesuffix(b"\r")
+    if not line.strip():
+        return Line(place, line, None, "the line is empty")
+    try:
+        return Line(place, line, _events.decode(line))
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        return Line(place, line, None, _problem(error), _header(line))
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "the line is nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return f"the line is not UTF-8 at byte {error.start}"
+    return str(error).replace("`$`", "the top level").replace("`$.", "`")
+
+
+def _header(line: bytes) -> Header:
+    try:
+        return _headers.decode(line)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return Header()
+
+
+def encode(event: Event) -> bytes:
+    """The event as one line of JSON, without a line break."""
+    return msgspec.json.encode(event)

@@ -1,0 +1,117 @@
+"""The streaming job: starts the query, watches it, and stops it between two batches."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from streaming.config import Config, KafkaSource
+from streaming.errors import JobError
+from streaming.microbatch import MicroBatches, Observer
+from streaming.session import spark_session
+from streaming.sources import read_lines
+from streaming.tables import Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+POLL_SECONDS: Final = 0.1
+QUIET_SECONDS: Final = 5.0
+QUERY_NAME: Final = "replica-planner"
+
+
+def run_job(
+    config: Config,
+    *,
+    once: bool = False,
+    spark: SparkSession | None = None,
+    observer: Observer | None = None,
+    started: Callable[[], None] | None = None,
+    stop: threading.Event | None = None,
+) -> None:
+    """Run the job until its source is used up (``once``), or until it is asked to stop.
+
+    Args:
+        config: the conf.
+        once: take what is there, then stop, whatever trigger the conf says.
+        spark: a session to use; one is started, and stopped at the end, where none is given.
+        observer: called after every committed batch.
+        started: called when the query runs.
+        stop: set it to stop the job; SIGINT and SIGTERM do the same.
+
+    Raises:
+        StreamingError: the job cannot start, or the query failed; says why.
+    """
+    own = spark is None
+    session = spark or spark_session(QUERY_NAME, kafka=isinstance(config.source, KafkaSource), settings=config.spark)
+    wish = stop or threading.Event()
+    try:
+        Tables(config.tables.root).create(session)
+        batches = MicroBatches(config, observer)
+        with _signals(wish):
+            query = _start(session, config, batches, once=once)
+            if started is not None:
+                started()
+            _watch(query, batches, wish)
+    finally:
+        if own:
+            session.stop()
+
+
+def _start(spark: SparkSession, config: Config, batches: MicroBatches, *, once: bool) -> StreamingQuery:
+    if "://" not in config.job.checkpoint:
+        Path(config.job.checkpoint).mkdir(parents=True, exist_ok=True)
+    writer = (
+        read_lines(spark, config)
+        .writeStream.queryName(QUERY_NAME)
+        .option("checkpointLocation", config.job.checkpoint)
+        .foreachBatch(batches)
+    )
+    if once or config.job.trigger == "available-now":
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{int(config.interval.total_seconds() * 1000)} milliseconds").start()
+
+
+def _watch(query: StreamingQuery, batches: MicroBatches, wish: threading.Event) -> None:
+    while query.isActive and not wish.wait(POLL_SECONDS):
+        pass
+    _wait_for_quiet(query)
+    batches.stop(query.stop)
+    failure = query.exception()
+    if failure is not None and not wish.is_set():
+        raise JobError(f"the streaming query failed: {first_line(str(failure))}") from failure
+
+
+def _wait_for_quiet(query: StreamingQuery) -> None:
+    """Wait for the end of a batch: a query that is stopped inside one fills the screen with a stack overflow."""
+    pause = threading.Event()
+    for _ in range(int(QUIET_SECONDS / POLL_SECONDS)):
+        if not query.isActive or not query.status["isTriggerActive"]:
+            return
+        pause.wait(POLL_SECONDS)
+
+
+def first_line(text: str) -> str:
+    """The first line that says something."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")
+
+
+@contextmanager
+def _signals(wish: threading.Event) -> Iterator[None]:
+    """While this lasts, SIGINT and SIGTERM ask for a clean stop; only the main thread can listen to them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {s: signal.signal(s, lambda *_: wish.set()) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

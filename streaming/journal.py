@@ -1,0 +1,129 @@
+"""Plan versions as rows of the ``plans`` table and back, in Arrow; no Spark here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, fields
+from typing import Any
+
+import pyarrow as pa
+
+from streaming.moves import TopicMoves, from_arrow, to_arrow
+from streaming.schemas import (
+    BROKER_CHANGE_TYPE,
+    EVENT_TYPE,
+    METRICS_TYPE,
+    PLANS,
+    QUARANTINE,
+    TOPIC_CHANGE_TYPE,
+)
+from streaming.version import Balance, BrokerRecord, EventRecord, Numbers, PlanVersion, TopicChange
+
+
+def versions_to_arrow(versions: Sequence[PlanVersion], app_id: str, batch_id: int) -> pa.Table:
+    """One row a version, ready to append to ``plans``."""
+    n = len(versions)
+    scalar = {name: [getattr(v, name) for v in versions] for name in _SCALARS}
+    columns = {
+        **scalar,
+        "app_id": [app_id] * n,
+        "batch_id": [batch_id] * n,
+        "events": _nested([event_structs(v.events) for v in versions], EVENT_TYPE),
+        "broker_changes": _nested(
+            [_records(v.broker_changes, BROKER_CHANGE_TYPE) for v in versions], BROKER_CHANGE_TYPE
+        ),
+        "topic_changes": _nested([_records(v.topic_changes, TOPIC_CHANGE_TYPE) for v in versions], TOPIC_CHANGE_TYPE),
+        "moves": _nested([to_arrow(v.moves) for v in versions], PLANS.schema.field("moves").type.value_type),
+        "metrics": pa.array([numbers_to_dict(v.numbers) for v in versions], METRICS_TYPE),
+    }
+    return pa.table([_column(columns[f.name], f.type) for f in PLANS.schema], schema=PLANS.schema)
+
+
+_SCALARS = (
+    "cluster_id",
+    "plan_version",
+    "base_version",
+    "created_at",
+    "kind",
+    "cause",
+    "approval",
+    "policy",
+    "software_version",
+    "digest",
+)
+
+
+def _column(values: Any, kind: pa.DataType) -> pa.Array:
+    return values if isinstance(values, pa.Array) else pa.array(values, kind)
+
+
+def _nested(parts: Sequence[pa.StructArray], kind: pa.DataType) -> pa.ListArray:
+    offsets = [0]
+    for part in parts:
+        offsets.append(offsets[-1] + len(part))
+    values = pa.concat_arrays(parts) if parts else pa.array([], kind)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+def _records(rows: Sequence[BrokerRecord] | Sequence[TopicChange], kind: pa.StructType) -> pa.StructArray:
+    columns = [pa.array([getattr(row, f.name) for row in rows], f.type) for f in kind]
+    return pa.StructArray.from_arrays(columns, fields=list(kind))
+
+
+def event_structs(events: Sequence[EventRecord]) -> pa.StructArray:
+    """Events as they stand inside a plan."""
+    columns = [pa.array([getattr(event, f.name) for event in events], f.type) for f in EVENT_TYPE]
+    return pa.StructArray.from_arrays(columns, fields=list(EVENT_TYPE))
+
+
+def quarantine_to_arrow(events: Sequence[EventRecord], app_id: str, batch_id: int, received_at: Any) -> pa.Table:
+    """Events that no plan records, ready to append to ``quarantine``."""
+    n = len(events)
+    columns = [
+        pa.array([event.cluster_id for event in events], pa.string()),
+        *event_structs(events).flatten(),
+        pa.array([app_id] * n, pa.string()),
+        pa.array([batch_id] * n, pa.int64()),
+        pa.array([received_at] * n, QUARANTINE.schema.field("received_at").type),
+    ]
+    return pa.table(columns, schema=QUARANTINE.schema)
+
+
+def numbers_to_dict(numbers: Numbers) -> dict[str, int]:
+    """The plan's numbers as the ``metrics`` struct has them."""
+    flat = {f.name: int(getattr(numbers, f.name)) for f in fields(Numbers) if f.name not in ("before", "after")}
+    for when in ("before", "after"):
+        balance: Balance = getattr(numbers, when)
+        flat |= {f"{f.name}_{when}": value for f, value in zip(fields(Balance), astuple(balance), strict=True)}
+    return flat
+
+
+def numbers_from_dict(metrics: dict[str, int]) -> Numbers:
+    """The inverse of :func:`numbers_to_dict`."""
+    return Numbers(
+        **{f.name: metrics[f.name] for f in fields(Numbers) if f.name not in ("before", "after", "optimal")},
+        optimal=bool(metrics["optimal"]),
+        before=Balance(*(metrics[f"{f.name}_before"] for f in fields(Balance))),
+        after=Balance(*(metrics[f"{f.name}_after"] for f in fields(Balance))),
+    )
+
+
+def versions_from_arrow(table: pa.Table) -> Iterator[PlanVersion]:
+    """Rows of ``plans`` in the order given. Columns of details that were not read come back empty."""
+    for batch in table.to_batches():
+        names = set(batch.schema.names)
+        light = [name for name in batch.schema.names if name != "moves"]
+        for i, row in enumerate(batch.select(light).to_pylist()):
+            moves = _moves(batch.column("moves"), i) if "moves" in names else []
+            yield PlanVersion(
+                **{name: row[name] for name in _SCALARS},
+                events=[EventRecord(cluster_id=row["cluster_id"], **event) for event in row.get("events") or []],
+                broker_changes=[BrokerRecord(**b) for b in row.get("broker_changes") or []],
+                topic_changes=[TopicChange(**t) for t in row.get("topic_changes") or []],
+                moves=moves,
+                numbers=numbers_from_dict(row["metrics"]),
+            )
+
+
+def _moves(column: pa.ListArray, row: int) -> list[TopicMoves]:
+    return from_arrow(column.slice(row, 1).flatten())

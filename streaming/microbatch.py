@@ -1,0 +1,195 @@
+"""``foreachBatch``: one micro-batch becomes plan versions, in one append that is the commit point."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.config import Config, parse_duration
+from streaming.errors import JobError
+from streaming.events import Line, PlanProgress
+from streaming.journal import quarantine_to_arrow, versions_to_arrow
+from streaming.planner import ClusterPlanner, record
+from streaming.projections import Projector, brought
+from streaming.recovery import Memory, find_version, load_memory
+from streaming.schemas import PLANS, PROGRESS, QUARANTINE
+from streaming.sources import decode_batch
+from streaming.tables import Tables
+from streaming.version import EventRecord, PlanVersion
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What one micro-batch brought."""
+
+    batch_id: int
+    batch_time: datetime
+    versions: Sequence[PlanVersion]
+    unplanned: Sequence[EventRecord]
+    progress: Sequence[PlanProgress]
+
+
+Observer = Callable[[BatchResult], None]
+
+
+@dataclass(slots=True)
+class MicroBatches:
+    """The function that ``foreachBatch`` calls.
+
+    Only what it was told is pickled; memory is reloaded where it is missing.
+    """
+
+    config: Config
+    observer: Observer | None = None
+    _app_id: str = ""
+    _memory: Memory | None = None
+    _projector: Projector | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _stopping: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Without memory, threads and locks."""
+        return (MicroBatches, (self.config,))
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        """Plan a batch and commit it. A batch that the journal has already is a no-op."""
+        while not self._lock.acquire(timeout=0.1):
+            if self._stopping:
+                raise JobError("the job was asked to stop; this batch is taken up at the next start")
+        try:
+            self._run(batch.sparkSession, batch, batch_id)
+        except BaseException:
+            self._memory = None
+            raise
+        finally:
+            self._lock.release()
+
+    def stop(self, end_query: Callable[[], None]) -> None:
+        """Wait for the batch in hand, end the query before the next one, and bring the projections up to date."""
+        with self._lock:
+            self._stopping = True
+            end_query()
+        if self._projector is not None:
+            self._projector.stop()
+
+    def _run(self, spark: SparkSession, batch: DataFrame, batch_id: int) -> None:
+        tables = Tables(self.config.tables.root)
+        if self._memory is None:
+            self._app_id = self._app_id or checkpoint_identity(spark, self.config.job.checkpoint)
+            self._memory = load_memory(spark, tables, self._app_id, batch_id)
+        if batch_id <= self._memory.committed:
+            return
+        table = batch.toArrow()
+        if not table.num_rows:
+            return
+        result = plan_batch(
+            self._memory,
+            list(decode_batch(table)),
+            pc.max(table["batch_time"]).as_py(),
+            batch_id,
+            self.config,
+            partial(find_version, spark, tables),
+        )
+        commit(spark, tables, result, self._app_id)
+        self._memory.committed = batch_id
+        if result.versions:
+            if self._projector is None:
+                interval = parse_duration(self.config.job.projection_interval).total_seconds()
+                self._projector = Projector(spark, tables, interval)
+            self._projector.add(result.versions)
+        if self.observer is not None:
+            self.observer(result)
+
+
+def plan_batch(
+    memory: Memory,
+    lines: Sequence[Line],
+    batch_time: datetime,
+    batch_id: int,
+    config: Config,
+    history: Callable[[str, int], PlanVersion | None],
+) -> BatchResult:
+    """Plan every cluster that the lines, or the time, concern. Pure but for the memory, which it advances.
+
+    Time is what the events say while there are events, so that a backlog heals nothing whose return is still to be
+    read; it is the batch's own time once the source is quiet.
+    """
+    by_cluster: dict[str, list[Line]] = {}
+    unplanned: list[EventRecord] = []
+    for line in lines:
+        if line.event is None:
+            unplanned.append(record(line, "malformed", line.problem))
+        else:
+            by_cluster.setdefault(line.event.cluster_id, []).append(line)
+    newest = max((line.event.occurred_at for line in lines if line.event), default=batch_time)
+    now = min(newest, batch_time)
+    versions: list[PlanVersion] = []
+    progress: list[PlanProgress] = []
+    waiting = {name for name, state in memory.clusters.items() if state.deadlines()}
+    for cluster_id in sorted(by_cluster.keys() | waiting):
+        planner = ClusterPlanner(memory.cluster(cluster_id), config.policy_for(cluster_id), batch_time, history)
+        for line in by_cluster.get(cluster_id, ()):
+            planner.handle(line)
+        planner.advance(now)
+        unplanned += planner.finish()
+        versions += planner.versions
+        progress += planner.progress
+    return BatchResult(batch_id, batch_time, versions, unplanned, progress)
+
+
+def commit(spark: SparkSession, tables: Tables, result: BatchResult, app_id: str) -> None:
+    """Append what the batch brought, the journal last: before it nothing has happened, after it everything has.
+
+    Each append carries the batch's transaction id, so a repeated batch adds nothing twice.
+    """
+    metadata = json.dumps({"app": app_id, "batch": result.batch_id, "plans": brought(result.versions)})
+    if result.progress:
+        rows = progress_to_arrow(result.progress, app_id, result.batch_id)
+        tables.append(spark, PROGRESS, rows, app_id=app_id, batch_id=result.batch_id, user_metadata=metadata)
+    if result.unplanned:
+        rows = quarantine_to_arrow(result.unplanned, app_id, result.batch_id, result.batch_time)
+        tables.append(spark, QUARANTINE, rows, app_id=app_id, batch_id=result.batch_id, user_metadata=metadata)
+    if result.versions:
+        rows = versions_to_arrow(result.versions, app_id, result.batch_id)
+        tables.append(spark, PLANS, rows, app_id=app_id, batch_id=result.batch_id, user_metadata=metadata)
+
+
+def progress_to_arrow(reports: Sequence[PlanProgress], app_id: str, batch_id: int) -> pa.Table:
+    """Reports of executors, ready to append to ``plan_progress``."""
+    rows = [
+        {
+            "cluster_id": report.cluster_id,
+            "plan_version": report.plan_version,
+            "state": report.state,
+            "details": None if report.details is None else json.dumps(report.details),
+            "event_id": report.event_id,
+            "occurred_at": report.occurred_at,
+            "app_id": app_id,
+            "batch_id": batch_id,
+        }
+        for report in reports
+    ]
+    return pa.Table.from_pylist(rows, PROGRESS.schema)
+
+
+def checkpoint_identity(spark: SparkSession, checkpoint: str) -> str:
+    """The id that Spark gave the query when its checkpoint was new.
+
+    Transactions are numbered per checkpoint: with a fresh one the numbers start again, and must not be taken for
+    repeats of the old ones.
+    """
+    line = spark.read.text(f"{checkpoint.rstrip('/')}/metadata").first()
+    if line is None:
+        raise JobError(f"{checkpoint}: the checkpoint's metadata file is empty; start with a new checkpoint")
+    return str(json.loads(line[0])["id"])

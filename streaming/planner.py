@@ -1,0 +1,235 @@
+"""From the events of one cluster in one micro-batch to plan versions; pure, so it runs in any process.
+
+Events are taken in source order. Each gets one outcome. Decisions become versions: events that create, delete
+or grow topics one after another share a version, everything else has a version of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from importlib.metadata import version as distribution_version
+from typing import Final, assert_never
+
+from streaming.config import Policy
+from streaming.decisions.approvals import (
+    History,
+    check_progress,
+    plan_approved,
+    plan_rejected,
+    plan_rolled_back,
+    preferred_election_requested,
+)
+from streaming.decisions.brokers import broker_changed, broker_joined, broker_left, grace_over
+from streaming.decisions.decision import Answer, Decision, NoEffect, Stale, balance, named
+from streaming.decisions.moving import rebalance, replication_factor_changed
+from streaming.decisions.observed import assignment_observed
+from streaming.decisions.topics import partitions_added, topic_created, topic_deleted
+from streaming.errors import RejectedEvent
+from streaming.events import (
+    AnyEvent,
+    AssignmentObserved,
+    BrokerChanged,
+    BrokerJoined,
+    BrokerLeft,
+    Line,
+    Outcome,
+    PartitionsAdded,
+    PlanApproved,
+    PlanProgress,
+    PlanRejected,
+    PlanRolledBack,
+    PreferredElectionRequested,
+    RebalanceRequested,
+    ReplicationFactorChanged,
+    TopicCreated,
+    TopicDeleted,
+)
+from streaming.moves import TopicMoves
+from streaming.state import ClusterState
+from streaming.version import EventRecord, Numbers, PlanVersion, moves_digest
+
+SOFTWARE_VERSION: Final = distribution_version("replica-planner")
+
+
+def record(line: Line, outcome: Outcome, reason: str = "") -> EventRecord:
+    """What became of a received line."""
+    event = line.event
+    header = line.header
+    return EventRecord(
+        event_id=event.event_id if event else header.text("event_id"),
+        cluster_id=event.cluster_id if event else header.text("cluster_id"),
+        type=event.type if event else header.text("type"),
+        outcome=outcome,
+        reason=reason,
+        payload=line.text,
+        occurred_at=event.occurred_at if event else None,
+        entity=event.entity if event else "",
+        place=line.place,
+    )
+
+
+@dataclass(slots=True)
+class ClusterPlanner:
+    """Plans one cluster through one micro-batch, advancing its state as it goes.
+
+    Attributes:
+        versions: the plan versions made so far, oldest first.
+        progress: reports of executors, to be kept in ``plan_progress``.
+    """
+
+    state: ClusterState
+    policy: Policy
+    batch_time: datetime
+    history: History
+    versions: list[PlanVersion] = field(default_factory=list)
+    progress: list[PlanProgress] = field(default_factory=list)
+    _settled: list[EventRecord] = field(default_factory=list)
+    _refused: list[EventRecord] = field(default_factory=list)
+    _open: list[Decision] = field(default_factory=list)
+    _open_events: list[EventRecord] = field(default_factory=list)
+    _open_balance: Numbers = field(default_factory=Numbers)
+
+    def handle(self, line: Line) -> None:
+        """Take one event in and settle its outcome."""
+        event = line.event
+        assert event is not None
+        if event.event_id in self.state.seen:
+            self._settled.append(record(line, "duplicate", "an event with this id was received before"))
+            return
+        self.state.seen.add(event.event_id)
+        self.advance(event.occurred_at)
+        known = self.state.clocks.get(event.entity)
+        if known is not None and event.occurred_at < known:
+            self._settled.append(record(line, "stale", f"newer news of {event.entity} occurred at {known.isoformat()}"))
+            return
+        try:
+            answer = self._decide(event)
+        except RejectedEvent as reason:
+            self._refused.append(record(line, "rejected", str(reason)))
+            return
+        self._take(answer, line)
+
+    def _take(self, answer: Answer | None, line: Line) -> None:
+        if answer is None:
+            self._settled.append(record(line, "applied"))
+        elif isinstance(answer, NoEffect):
+            self._settled.append(record(line, "no_effect", answer.reason))
+        elif isinstance(answer, Stale):
+            self._settled.append(record(line, "stale", answer.reason))
+        else:
+            self._accept(answer, [record(line, "applied")])
+
+    def _decide(self, event: AnyEvent) -> Answer | None:  # noqa: PLR0911, PLR0912 - one case an event type
+        """The rule of each event type; ``None`` for progress, which changes nothing."""
+        state, policy = self.state, self.policy
+        match event:
+            case TopicCreated():
+                return topic_created(state, event, policy)
+            case TopicDeleted():
+                return topic_deleted(state, event)
+            case PartitionsAdded():
+                return partitions_added(state, event, policy)
+            case ReplicationFactorChanged():
+                return replication_factor_changed(state, event, policy)
+            case BrokerJoined():
+                return broker_joined(state, event, policy)
+            case BrokerLeft():
+                return broker_left(state, event, policy)
+            case BrokerChanged():
+                return broker_changed(state, event, policy)
+            case AssignmentObserved():
+                return assignment_observed(state, event)
+            case RebalanceRequested():
+                cause = f"rebalance requested by event {event.event_id}"
+                return rebalance(state, policy, cause, topics=event.topics, max_moves=event.max_moves)
+            case PreferredElectionRequested():
+                return preferred_election_requested(state, event)
+            case PlanApproved():
+                return plan_approved(state, event)
+            case PlanRejected():
+                return plan_rejected(state, event)
+            case PlanRolledBack():
+                self._close()
+                return plan_rolled_back(state, event, self._version)
+            case PlanProgress():
+                check_progress(state, event)
+                self.progress.append(event)
+                return None
+            case _:
+                assert_never(event)
+
+    def _version(self, cluster_id: str, plan_version: int) -> PlanVersion | None:
+        made = (v for v in self.versions if v.plan_version == plan_version)
+        return next(made, None) or self.history(cluster_id, plan_version)
+
+    def advance(self, now: datetime) -> None:
+        """Let deadlines pass that are not after ``now``, those of one moment together."""
+        while (due := self.state.deadlines()) and due[0].deadline is not None and due[0].deadline <= now:
+            moment = due[0].deadline
+            overdue = [b for b in due if b.deadline == moment]
+            self._accept(grace_over(self.state, self.policy, overdue, moment), [])
+
+    def _accept(self, decision: Decision, events: list[EventRecord]) -> None:
+        """Make the decision part of the state and of a version."""
+        if decision.approval == "proposed" and decision.brokers:
+            # The brokers' change is a fact and takes effect at once; only the moves wait.
+            fact = replace(decision, kind="membership", moves=(), numbers=None, approval="not_required", digest="")
+            self._accept(fact, events)
+            decision, events = replace(decision, brokers=()), []
+        if decision.kind != "topics":
+            self._close()
+        if not self._open:
+            spread = balance(self.state.load, self.state.members())
+            self._open_balance = Numbers(before=spread, after=spread)
+        self._open.append(decision)
+        self._open_events += events
+        if decision.approval in ("not_required", "approved"):
+            self.state.apply(decision.brokers, decision.topics, decision.moves)
+        self.state.remember(events)
+        if decision.kind != "topics":
+            self._close()
+
+    def _close(self) -> None:
+        """End the version that is being collected, if there is one."""
+        if not self._open:
+            return
+        first = self._open[0]
+        moves = [block for decision in self._open for block in decision.moves]
+        version = PlanVersion(
+            cluster_id=self.state.cluster_id,
+            plan_version=self.state.version + 1,
+            base_version=self.state.version if first.base_version is None else first.base_version,
+            created_at=self.batch_time,
+            kind=first.kind,
+            cause=first.cause if len(self._open) == 1 else f"topics: {named([d.cause for d in self._open])}",
+            approval=first.approval,
+            events=self._open_events,
+            broker_changes=[b for decision in self._open for b in decision.brokers],
+            topic_changes=[t for decision in self._open for t in decision.topics],
+            moves=moves,
+            numbers=first.numbers or self._plain_numbers(moves),
+            policy=self.policy.to_json(),
+            software_version=SOFTWARE_VERSION,
+            digest=first.digest or moves_digest(moves),
+        )
+        self.state.record(version)
+        self.versions.append(version)
+        self._open, self._open_events = [], []
+
+    def _plain_numbers(self, moves: Sequence[TopicMoves]) -> Numbers:
+        changed = sum(block.partitions.size for block in moves)
+        return replace(
+            self._open_balance, partitions_changed=changed, after=balance(self.state.load, self.state.members())
+        )
+
+    def finish(self) -> list[EventRecord]:
+        """Close the last version and return the events that no version records."""
+        self._close()
+        self.state.remember(self._settled)
+        if self.versions and self._settled:
+            last = self.versions[-1]
+            self.versions[-1] = replace(last, events=[*last.events, *self._settled])
+            self._settled = []
+        return [*self._refused, *self._settled]

@@ -1,0 +1,149 @@
+"""``brokers`` and ``assignments``: the state as tables, merged behind the journal.
+
+They can be thrown away: what is missing is folded from the journal at the next start. Merging takes seconds,
+so it happens on a thread of its own, and never holds up a batch.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from streaming.moves import to_arrow
+from streaming.schemas import ASSIGNMENTS, BROKERS, Table
+from streaming.tables import Tables
+from streaming.version import PlanVersion
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_log: Final = logging.getLogger(__name__)
+
+_KEYS: Final = {BROKERS.name: ("cluster_id", "broker_id"), ASSIGNMENTS.name: ("cluster_id", "topic", "partition")}
+
+
+def broker_rows(versions: Sequence[PlanVersion]) -> pa.Table:
+    """The last state of every broker that these versions changed."""
+    rows = [
+        {"cluster_id": v.cluster_id, "plan_version": v.plan_version}
+        | {f.name: getattr(b, f.name) for f in BROKERS.schema if hasattr(b, f.name)}
+        for v in versions
+        if v.effective
+        for b in v.broker_changes
+    ]
+    return _last(pa.Table.from_pylist(rows, BROKERS.schema), BROKERS)
+
+
+def assignment_rows(versions: Sequence[PlanVersion]) -> pa.Table:
+    """The last replicas of every partition that these versions changed; none where it is gone."""
+    parts = [pa.Table.from_pylist([], ASSIGNMENTS.schema)]
+    for version in versions:
+        if version.effective and version.moves:
+            moves = to_arrow(version.moves)
+            n = len(moves)
+            columns = [
+                pa.array([version.cluster_id] * n, pa.string()),
+                moves.field("topic"),
+                moves.field("partition"),
+                moves.field("after"),
+                pa.array([version.plan_version] * n, pa.int64()),
+            ]
+            parts.append(pa.table(columns, schema=ASSIGNMENTS.schema))
+    return _last(pa.concat_tables(parts), ASSIGNMENTS)
+
+
+def _last(rows: pa.Table, table: Table) -> pa.Table:
+    """The last row of every key."""
+    numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    kept = numbered.select([*_KEYS[table.name], "row"]).group_by(list(_KEYS[table.name])).aggregate([("row", "max")])
+    return rows.take(kept["row_max"].combine_chunks().sort())
+
+
+def merge_statement(tables: Tables, table: Table, source: str) -> str:
+    """The MERGE that brings a projection up to date; doing it again, or late, changes nothing."""
+    keys = " AND ".join(f"t.{key} = s.{key}" for key in _KEYS[table.name])
+    gone = "size(s.replicas) = 0" if table is ASSIGNMENTS else "false"
+    return (
+        f"MERGE INTO {tables.identifier(table)} t USING {source} s ON {keys} "
+        f"WHEN MATCHED AND s.plan_version > t.plan_version AND {gone} THEN DELETE "
+        "WHEN MATCHED AND s.plan_version > t.plan_version THEN UPDATE SET * "
+        f"WHEN NOT MATCHED AND NOT {gone} THEN INSERT *"
+    )
+
+
+def merge(spark: SparkSession, tables: Tables, versions: Sequence[PlanVersion]) -> None:
+    """Bring both projections up to these versions.
+
+    ``spark`` must be a session that nothing else writes with: the commit's ``userMetadata`` is a setting of it.
+    """
+    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", brought(versions))
+    for table, rows in ((BROKERS, broker_rows(versions)), (ASSIGNMENTS, assignment_rows(versions))):
+        if rows.num_rows:
+            view = f"changed_{table.name}"
+            spark.createDataFrame(rows).createOrReplaceTempView(view)
+            spark.sql(merge_statement(tables, table, view))
+
+
+def brought(versions: Sequence[PlanVersion]) -> str:
+    """Which plan versions a commit brings, such as ``east:3-5 west:1``, for its ``userMetadata``."""
+    spans: dict[str, list[int]] = {}
+    for version in versions:
+        spans.setdefault(version.cluster_id, []).append(version.plan_version)
+    return " ".join(
+        f"{cluster}:{min(found)}" + (f"-{max(found)}" if max(found) > min(found) else "")
+        for cluster, found in sorted(spans.items())
+    )
+
+
+class Projector:
+    """Merges committed versions in the background, at most every ``interval`` seconds."""
+
+    def __init__(self, spark: SparkSession, tables: Tables, interval: float) -> None:
+        self._spark = spark.newSession()
+        for key in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled"):
+            self._spark.conf.set(key, spark.conf.get(key))
+        self._tables = tables
+        self._interval = interval
+        self._waiting: list[PlanVersion] = []
+        self._wake = threading.Condition()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="projections", daemon=True)
+        self._thread.start()
+
+    def add(self, versions: Sequence[PlanVersion]) -> None:
+        """Hand over versions that are in the journal."""
+        with self._wake:
+            self._waiting += versions
+            self._wake.notify()
+
+    def stop(self) -> None:
+        """Merge what waits, once, and end the thread."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        stopping = False
+        while not stopping:
+            with self._wake:
+                self._wake.wait_for(lambda: self._waiting or self._stopping)
+                versions, self._waiting = self._waiting, []
+                stopping = self._stopping
+            if versions:
+                self._merge(versions)
+            with self._wake:
+                self._wake.wait_for(lambda: self._stopping, timeout=self._interval)
+
+    def _merge(self, versions: Sequence[PlanVersion]) -> None:
+        try:
+            merge(self._spark, self._tables, versions)
+        except Exception:
+            # The journal has them: they are tried again with the next ones, and at the latest at the next start.
+            _log.exception("merging %s into the projections failed", brought(versions))
+            with self._wake:
+                self._waiting = [*versions, *self._waiting]

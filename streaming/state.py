@@ -1,0 +1,140 @@
+"""The state of one cluster: the fold of its plan versions, nothing else.
+
+The same two methods serve planning and reloading: :meth:`ClusterState.apply` changes the layout,
+:meth:`ClusterState.record` notes that a version exists and which events it settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+
+from placement import Assignment, Broker, Load
+from placement.model import NO_BROKER, Int32Array
+from streaming.moves import TopicMoves
+from streaming.version import MEMBERS, BrokerRecord, EventRecord, PlanVersion, TopicChange
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLayout:
+    """The replicas of one topic.
+
+    Attributes:
+        partitions: int32 partition ids, ascending, shape ``(n,)``.
+        replicas: int32 broker ids, shape ``(n, r)``, padded with ``NO_BROKER``.
+        strategy: the strategy that placed it, empty where it is not known.
+    """
+
+    partitions: Int32Array
+    replicas: Int32Array
+    strategy: str = ""
+
+
+@dataclass(slots=True)
+class ClusterState:
+    """What is known of one cluster after ``version``."""
+
+    cluster_id: str
+    version: int = 0
+    brokers: dict[int, BrokerRecord] = field(default_factory=dict)
+    topics: dict[str, TopicLayout] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    clocks: dict[str, datetime] = field(default_factory=dict)
+    proposal: PlanVersion | None = None
+    load: Load = field(default_factory=Load.empty)
+
+    def fold(self, version: PlanVersion) -> None:
+        """Take over a version from the journal."""
+        if version.effective:
+            self.apply(version.broker_changes, version.topic_changes, version.moves)
+        self.record(version)
+
+    def apply(
+        self, brokers: Iterable[BrokerRecord], topics: Iterable[TopicChange], moves: Iterable[TopicMoves]
+    ) -> None:
+        """Change the layout. Applying the same changes again changes nothing."""
+        for broker in brokers:
+            self.brokers[broker.broker_id] = broker
+        for block in moves:
+            self._move(block)
+        for change in topics:
+            layout = self.topics.get(change.topic)
+            if layout and change.strategy is not None:
+                self.topics[change.topic] = TopicLayout(layout.partitions, layout.replicas, change.strategy)
+
+    def record(self, version: PlanVersion) -> None:
+        """Note the version, the events that it settled, and whether it waits for approval."""
+        self.version = version.plan_version
+        self.remember(version.events)
+        self.proposal = version if version.approval == "proposed" else None
+
+    def remember(self, events: Iterable[EventRecord]) -> None:
+        """Note events as seen, and the time of the newest news about what they concern."""
+        for event in events:
+            if event.event_id is not None:
+                self.seen.add(event.event_id)
+            if event.outcome == "applied" and event.entity and event.occurred_at:
+                known = self.clocks.get(event.entity)
+                if known is None or event.occurred_at > known:
+                    self.clocks[event.entity] = event.occurred_at
+
+    def _move(self, block: TopicMoves) -> None:
+        layout = self.topics.get(block.topic) or TopicLayout(
+            np.zeros(0, np.int32), np.full((0, 0), NO_BROKER, np.int32)
+        )
+        ids = np.union1d(layout.partitions, block.partitions).astype(np.int32)
+        width = max(layout.replicas.shape[1], block.after.shape[1])
+        replicas = np.full((ids.size, width), NO_BROKER, np.int32)
+        replicas[np.searchsorted(ids, layout.partitions), : layout.replicas.shape[1]] = layout.replicas
+        rows = np.searchsorted(ids, block.partitions)
+        taken = replicas[rows]
+        replicas[rows] = NO_BROKER
+        replicas[rows, : block.after.shape[1]] = block.after
+        self.load = self.load.subtract(taken).add(block.after)
+        kept = (replicas != NO_BROKER).any(axis=1)
+        if kept.any():
+            width = int((replicas[kept] != NO_BROKER).any(axis=0).sum())
+            self.topics[block.topic] = TopicLayout(ids[kept], replicas[kept, :width], layout.strategy)
+        else:
+            self.topics.pop(block.topic, None)
+
+    def members(self) -> list[BrokerRecord]:
+        """The brokers that belong to the cluster, by id."""
+        return [self.brokers[b] for b in sorted(self.brokers) if self.brokers[b].state in MEMBERS]
+
+    def live_brokers(self, excluded: Iterable[int] = ()) -> list[Broker]:
+        """The brokers that new replicas may be placed on, by id."""
+        return [b.to_core() for b in self.members() if b.state == "alive" and b.broker_id not in excluded]
+
+    def assignment(self, topics: Sequence[str] | None = None) -> Assignment:
+        """The layout of all topics, or of some, as one value."""
+        names = sorted(self.topics if topics is None else topics)
+        layouts = [self.topics[name] for name in names]
+        width = max((layout.replicas.shape[1] for layout in layouts), default=0)
+        replicas = np.full((sum(layout.partitions.size for layout in layouts), width), NO_BROKER, np.int32)
+        row = 0
+        for layout in layouts:
+            n, r = layout.replicas.shape
+            replicas[row : row + n, :r] = layout.replicas
+            row += n
+        index = np.repeat(np.arange(len(names), dtype=np.int32), [layout.partitions.size for layout in layouts])
+        ids = np.concatenate([layout.partitions for layout in layouts]) if layouts else np.zeros(0, np.int32)
+        return Assignment(names, index, ids, replicas)
+
+    def deadlines(self) -> list[BrokerRecord]:
+        """The failed brokers with a deadline, earliest first."""
+        return sorted(
+            (b for b in self.brokers.values() if b.deadline is not None),
+            key=lambda b: (b.deadline, b.broker_id),
+        )
+
+    def has_lost_replicas(self, brokers: Iterable[BrokerRecord]) -> bool:
+        """Whether a replica is on a broker that must not hold any, were these the brokers.
+
+        Such a broker is dead, draining, gone, or was never heard of.
+        """
+        usable = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
+        return bool(self.load.replicas.sum() > self.load.replicas_on(usable).sum())

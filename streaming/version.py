@@ -1,0 +1,135 @@
+"""A plan version: one row of the journal, as the planner makes it and the state is folded from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal
+
+from placement import Broker
+from streaming.events import Outcome
+from streaming.moves import TopicMoves, canonical
+
+Kind = Literal[
+    "topics",
+    "replication_factor",
+    "membership",
+    "heal",
+    "rebalance",
+    "election",
+    "observation",
+    "rollback",
+    "rejection",
+]
+Approval = Literal["not_required", "proposed", "approved", "rejected"]
+BrokerStatus = Literal["alive", "failed", "dead", "draining", "gone"]
+
+MEMBERS: Final = ("alive", "failed", "dead", "draining")
+"""States of brokers that belong to the cluster; a broker that is ``gone`` is only remembered."""
+
+_CORE_STATE: Final = {"alive": "alive", "failed": "alive", "draining": "draining", "dead": "dead"}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRecord:
+    """A broker as the state knows it.
+
+    ``failed`` is away and may come back until ``deadline``; its replicas stay where they are. ``dead`` stayed
+    away longer. ``since`` is when the newest news about it occurred: older news is stale.
+    """
+
+    broker_id: int
+    rack: str | None
+    capacity: float
+    state: BrokerStatus
+    since: datetime
+    deadline: datetime | None = None
+
+    def to_core(self) -> Broker:
+        """The broker as the placement core sees it: what may still come back is not healed away."""
+        return Broker(self.broker_id, self.rack, self.capacity, _CORE_STATE[self.state])  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """A topic that appeared, with the strategy that placed it, or that is gone (``strategy`` is ``None``)."""
+
+    topic: str
+    strategy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """One received event and what became of it."""
+
+    event_id: str | None
+    cluster_id: str | None
+    type: str | None
+    outcome: Outcome
+    reason: str
+    payload: str
+    occurred_at: datetime | None
+    entity: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The fewest and the most replicas, and preferred leaders, on any broker that may hold replicas."""
+
+    replicas_min: int = 0
+    replicas_max: int = 0
+    leaders_min: int = 0
+    leaders_max: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a plan costs and brings; ``lower_bound`` is proved, ``gap`` is what it may cost too much."""
+
+    partitions_changed: int = 0
+    moved_replicas: int = 0
+    lower_bound: int = 0
+    gap: int = 0
+    optimal: bool = True
+    leader_changes: int = 0
+    before: Balance = Balance()
+    after: Balance = Balance()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanVersion:
+    """One version of one cluster's plan: what came in, what changed, what was decided, and why."""
+
+    cluster_id: str
+    plan_version: int
+    base_version: int
+    created_at: datetime
+    kind: Kind
+    cause: str
+    approval: Approval
+    events: Sequence[EventRecord]
+    broker_changes: Sequence[BrokerRecord]
+    topic_changes: Sequence[TopicChange]
+    moves: Sequence[TopicMoves]
+    numbers: Numbers
+    policy: str
+    software_version: str
+    digest: str = field(default="")
+
+    @property
+    def effective(self) -> bool:
+        """Whether the moves are part of the state; those of a proposal are not."""
+        return self.approval in ("not_required", "approved")
+
+
+def moves_digest(moves: Sequence[TopicMoves]) -> str:
+    """sha256 over the moves in canonical order, as hexadecimal text."""
+    digest = hashlib.sha256()
+    for topic, partition, before, after, _ in canonical(moves):
+        digest.update(json.dumps([topic, partition, before, after], separators=(",", ":")).encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
