@@ -2,3 +2,13 @@
 
 No Spark, no clock, no I/O, no logging, no global randomness. Same input, same output, byte for byte.
 """
+
+from placement.adminutils import infer_start, place_adminutils
+from placement.model import Assignment, Broker
+
+__all__ = [
+    "Assignment",
+    "Broker",
+    "infer_start",
+    "place_adminutils",
+]

@@ -36,6 +36,15 @@ class IncompleteRackError(PlacementError):
         self.without_rack = without_rack
 
 
+class InvalidStartIndexError(PlacementError):
+    """A start so large that the sums which Kafka makes in 32 bits turn negative there."""
+
+    def __init__(self, message: str, *, start_index: int, partition: int) -> None:
+        super().__init__(message)
+        self.start_index = start_index
+        self.partition = partition
+
+
 class InvalidBrokerError(PlacementError):
     """A broker's id, rack, capacity or state is not one the planner can use."""
 

@@ -70,6 +70,8 @@ def distinct_brokers(brokers: Iterable[Broker]) -> tuple[Broker, ...]:
         DuplicateBrokerError: an id appears twice.
     """
     result = tuple(brokers)
+    if len({b.id for b in result}) == len(result):
+        return result
     seen: set[int] = set()
     twice = sorted({b.id for b in result if b.id in seen or seen.add(b.id)})  # type: ignore[func-returns-value]
     if twice:
@@ -176,8 +178,8 @@ class Assignment:
         )
 
     @classmethod
-    def from_json(cls, text: str) -> Assignment:
-        """Read Kafka's reassignment JSON.
+    def from_json(cls, text: str, *, topic: str = "topic") -> Assignment:
+        """Read Kafka's reassignment JSON, or the old topic form, whose rows get the name ``topic``.
 
         Raises:
             InvalidJsonError: not that form; says where.
@@ -185,7 +187,7 @@ class Assignment:
         """
         from placement.kafka_json import assignment_from_json
 
-        return assignment_from_json(text)
+        return assignment_from_json(text, topic=topic)
 
     def to_json(self) -> str:
         """Kafka's reassignment JSON of the whole layout."""
