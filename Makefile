@@ -1,0 +1,45 @@
+# Everything from a fresh machine to a running job. `make help` lists the targets.
+# Paths are relative throughout, so that the checkout may lie in a directory with a space in its name.
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+INSTALLED := .venv/installed.stamp
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+.DEFAULT_GOAL := help
+.PHONY: help install java run test check bench lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+install: $(INSTALLED) java ## create .venv with the locked dependencies, and see to Java
+
+$(INSTALLED): pyproject.toml requirements/bootstrap.txt requirements/dev.txt tools/install.sh
+	@PYTHON="$(PYTHON)" sh tools/install.sh
+	@touch $@
+
+java: $(INSTALLED)
+	@sh tools/java.sh
+
+run: install ## play the story: a cluster grows, loses a broker, heals, is rebalanced
+	@$(BIN)/python -m examples.story $(ARGS)
+
+test: install ## run all tests; some of them: make test ARGS="-m 'not spark'"
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(INSTALLED) ## lint, format, types, and the direction of imports
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: install ## measure what the README claims
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+lock: $(INSTALLED) ## write requirements/ again from pyproject.toml; newer versions: make lock ARGS=--upgrade
+	@$(LOCK) $(ARGS) --group dev --output-file requirements/dev.txt pyproject.toml
+	@echo uv | $(LOCK) $(ARGS) --output-file requirements/bootstrap.txt -
+
+clean: ## remove .venv and the caches of the tools; tables under .data stay
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist build
