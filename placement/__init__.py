@@ -3,12 +3,14 @@
 No Spark, no clock, no I/O, no logging, no global randomness. Same input, same output, byte for byte.
 """
 
-from placement.adminutils import infer_start, place_adminutils
+from placement.adminutils import place_adminutils
+from placement.adminutils_infer import extend_adminutils, infer_start
 from placement.model import Assignment, Broker
 
 __all__ = [
     "Assignment",
     "Broker",
+    "extend_adminutils",
     "infer_start",
     "place_adminutils",
 ]

@@ -10,12 +10,10 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from placement.adminutils_racks import follower_columns, nearest_racks, place_on_racks, walk_begin
+from placement.adminutils_racks import place_on_racks
 from placement.adminutils_ring import Ring, ring_of
 from placement.adminutils_wrapping import place_wrapping
-from placement.errors import InvalidAssignmentError
 from placement.java_random import JavaRandom
 from placement.model import Broker, Int32Array
 from placement.sizes import alive_brokers, check_partitions, check_replicas
@@ -90,60 +88,11 @@ def place_adminutils(
         start = draw_start(len(ring), 0 if seed is None else seed)
     else:
         start = Start(fixed_start_index, fixed_start_index)
-    return _place(ring, partitions, replication_factor, start, max(0, start_partition_id))
+    return lay_out(ring, partitions, replication_factor, start, max(0, start_partition_id))
 
 
-def infer_start(
-    brokers: Iterable[Broker],
-    assignment: ArrayLike,
-    *,
-    start_partition_id: int = 0,
-    rack_aware: bool | None = None,
-) -> Start:
-    """The start index and shift that Kafka must have drawn to lay out a topic so.
-
-    Args:
-        brokers: as given to :func:`place_adminutils`.
-        assignment: broker ids, shape ``(partitions, replication_factor)``.
-        start_partition_id: id of the first row.
-        rack_aware: as in :func:`place_adminutils`.
-
-    Returns:
-        The start index from 0 to N-1 and the least shift from 0 to N-2. Where replicas do not tell
-        shifts apart (replication factor 1, say), every one of them gives this layout.
-
-    Raises:
-        InvalidAssignmentError: no draw gives this layout; ``partition`` is the first that does not fit.
-    """
-    layout = _matrix(assignment)
-    partitions, replication_factor = layout.shape
-    check_partitions(partitions, replication_factor, start_partition_id)
-    alive = alive_brokers(brokers)
-    check_replicas(partitions, replication_factor, len(alive))
-    ring = ring_of(alive, rack_aware)
-    first = max(0, start_partition_id)
-    at = np.flatnonzero(ring.ids == layout[0, 0])
-    if not at.size:
-        raise _no_draw(layout, 0, first)
-    start_index = (int(at[0]) - first) % len(ring)
-    shifts = np.arange(max(1, len(ring) - 1))
-    furthest = row = 0
-    while True:
-        leader = (start_index + first + row) % len(ring)
-        grown = ring.growth(first, first + row)
-        fits = _row_for_shifts(ring, replication_factor, leader, shifts + grown) == layout[row]
-        shifts = shifts[fits.all(axis=1)]
-        if not shifts.size:
-            raise _no_draw(layout, furthest, first)
-        start = Start(start_index, int(shifts[0]))
-        wrong = (_place(ring, partitions, replication_factor, start, first) != layout).any(axis=1)
-        if not wrong.any():
-            return start
-        row = int(np.argmax(wrong))
-        furthest = max(furthest, row)
-
-
-def _place(ring: Ring, partitions: int, replication_factor: int, start: Start, first: int) -> Int32Array:
+def lay_out(ring: Ring, partitions: int, replication_factor: int, start: Start, first: int) -> Int32Array:
+    """The layout from a start, on arguments that are known to be good; row 0 is partition ``first``."""
     n = len(ring)
     blocks = (first + partitions - 1) // n + 1
     largest = (start.next_replica_shift + blocks) * ring.shift_factor + 2 * n + replication_factor
@@ -178,35 +127,3 @@ def _repeat(out: Int32Array, filled: int) -> None:
         more = min(filled, len(out) - filled)
         out[filled : filled + more] = out[:more]
         filled += more
-
-
-def _row_for_shifts(ring: Ring, replication_factor: int, leader: int, shifts: NDArray[np.int64]) -> Int32Array:
-    """The replicas of a partition led from one place, for each shift; shape ``(shifts, replication_factor)``."""
-    n = len(ring)
-    columns = [np.full(len(shifts), ring.ids[leader], np.int32)]
-    if ring.racks == 0:
-        columns += [ring.ids[(leader + 1 + (shifts + j) % max(1, n - 1)) % n] for j in range(replication_factor - 1)]
-    else:
-        begin = walk_begin(ring, leader, shifts)
-        places = np.full(len(shifts), leader, np.int32)
-        columns += follower_columns(ring, nearest_racks(ring, replication_factor), places, begin, replication_factor)
-    return np.stack(columns, axis=1)
-
-
-def _matrix(assignment: ArrayLike) -> Int32Array:
-    layout = np.asarray(assignment)
-    if layout.ndim != 2 or layout.dtype.kind not in "iu":
-        raise InvalidAssignmentError(
-            f"a layout is a matrix of broker ids, one row a partition; this has shape {layout.shape}"
-            f" and type {layout.dtype}"
-        )
-    return layout
-
-
-def _no_draw(layout: Int32Array, row: int, first: int) -> InvalidAssignmentError:
-    replicas = tuple(int(b) for b in layout[row])
-    return InvalidAssignmentError(
-        f"no start and shift give this layout: partition {first + row} on {list(replicas)} does not fit the others",
-        partition=first + row,
-        replicas=replicas,
-    )
