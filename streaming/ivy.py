@@ -89,7 +89,7 @@ def _command(java: Java, work: Path, settings: str | None) -> list[str]:
 def _ivy_module(jars: Sequence[Jar]) -> str:
     dependencies = "".join(
         f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.name)} rev={quoteattr(jar.revision)}"
-        ' transitive="false" conf="default->master"/>'
+        ' transitive="false" conf="default->default"/>'
         for jar in jars
     )
     info = '<info organisation="replica-planner" module="jars"/>'
