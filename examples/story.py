@@ -31,7 +31,7 @@ RACKS = {"a": (1, 2, 3, 4), "b": (5, 6, 7), "c": (8, 9)}
 GRACE = "2s"
 PATIENCE = 60.0
 
-screen = Console(highlight=False)
+screen = Console(highlight=False, soft_wrap=True)
 
 
 class Story:

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -60,6 +61,9 @@ def run_job(
             if started is not None:
                 started()
             _watch(query, batches, wish)
+            if once or config.job.trigger == "available-now":
+                batches.tick(session, datetime.now(UTC))
+            batches.close()
     finally:
         if own:
             session.stop()
@@ -68,13 +72,14 @@ def run_job(
 def _start(spark: SparkSession, config: Config, batches: MicroBatches, *, once: bool) -> StreamingQuery:
     if "://" not in config.job.checkpoint:
         Path(config.job.checkpoint).mkdir(parents=True, exist_ok=True)
+    drain = once or config.job.trigger == "available-now"
     writer = (
-        read_lines(spark, config)
+        read_lines(spark, config, ticks=not drain)
         .writeStream.queryName(QUERY_NAME)
         .option("checkpointLocation", config.job.checkpoint)
         .foreachBatch(batches)
     )
-    if once or config.job.trigger == "available-now":
+    if drain:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{int(config.interval.total_seconds() * 1000)} milliseconds").start()
 

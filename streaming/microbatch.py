@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +27,10 @@ from streaming.version import EventRecord, PlanVersion
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+NO_BATCH: Final = 2**62
+"""Stands after every batch of a query: whatever is in quarantine counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +80,50 @@ class MicroBatches:
             self._lock.release()
 
     def stop(self, end_query: Callable[[], None]) -> None:
-        """Wait for the batch in hand, end the query before the next one, and bring the projections up to date."""
+        """Wait for the batch in hand, and end the query before the next one."""
         with self._lock:
             self._stopping = True
             end_query()
+
+    def close(self) -> None:
+        """Bring the projections up to date."""
         if self._projector is not None:
             self._projector.stop()
+            self._projector = None
+
+    def tick(self, spark: SparkSession, now: datetime) -> None:
+        """Let time pass once the source is used up. Not a batch of the query, so it has transactions of its own."""
+        tables = Tables(self.config.tables.root)
+        memory = self._remembered(spark, tables, NO_BATCH)
+        result = plan_batch(memory, [], now, NO_BATCH, self.config, partial(find_version, spark, tables))
+        if result.versions:
+            ticks = f"{self._app_id}/ticks"
+            commit(spark, tables, replace(result, batch_id=int(now.timestamp() * 1000)), ticks)
+            self._publish(spark, tables, result)
 
     def _run(self, spark: SparkSession, batch: DataFrame, batch_id: int) -> None:
         tables = Tables(self.config.tables.root)
-        if self._memory is None:
-            self._app_id = self._app_id or checkpoint_identity(spark, self.config.job.checkpoint)
-            self._memory = load_memory(spark, tables, self._app_id, batch_id)
-        if batch_id <= self._memory.committed:
+        memory = self._remembered(spark, tables, batch_id)
+        if batch_id <= memory.committed:
             return
         table = batch.toArrow()
         if not table.num_rows:
             return
-        result = plan_batch(
-            self._memory,
-            list(decode_batch(table)),
-            pc.max(table["batch_time"]).as_py(),
-            batch_id,
-            self.config,
-            partial(find_version, spark, tables),
-        )
+        lines = list(decode_batch(table))
+        batch_time = pc.max(table["batch_time"]).as_py()
+        result = plan_batch(memory, lines, batch_time, batch_id, self.config, partial(find_version, spark, tables))
         commit(spark, tables, result, self._app_id)
-        self._memory.committed = batch_id
+        memory.committed = batch_id
+        self._publish(spark, tables, result)
+
+    def _remembered(self, spark: SparkSession, tables: Tables, batch_id: int) -> Memory:
+        if self._memory is None:
+            self._app_id = self._app_id or checkpoint_identity(spark, self.config.job.checkpoint)
+            self._memory = load_memory(spark, tables, self._app_id, batch_id)
+        return self._memory
+
+    def _publish(self, spark: SparkSession, tables: Tables, result: BatchResult) -> None:
+        """Tell those who watch, now that the journal has it."""
         if result.versions:
             if self._projector is None:
                 interval = parse_duration(self.config.job.projection_interval).total_seconds()

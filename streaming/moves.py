@@ -13,7 +13,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from placement import Replan
+from placement.digest import digest_of
 from placement.model import NO_BROKER, Int32Array
+from placement.plan import REASONS
 
 MOVE_TYPE: Final = pa.struct(
     [
@@ -56,6 +59,24 @@ class TopicMoves:
         pairs = zip(self.partitions.tolist(), self.before.tolist(), self.after.tolist(), self.reasons, strict=True)
         for partition, before, after, reason in pairs:
             yield partition, _unpad(before), _unpad(after), reason
+
+
+def moves_of(plan: Replan) -> list[TopicMoves]:
+    """The moves of a replan, topic by topic."""
+    moves = plan.moves
+    starts = np.flatnonzero(np.r_[True, moves.topic_index[1:] != moves.topic_index[:-1]]) if len(moves) else []
+    ends = [*starts[1:], len(moves)]
+    reasons = np.array(REASONS, object)[moves.reason].tolist()
+    return [
+        TopicMoves(
+            moves.topics[int(moves.topic_index[lo])],
+            moves.partition[lo:hi],
+            moves.before[lo:hi],
+            moves.after[lo:hi],
+            reasons[lo:hi],
+        )
+        for lo, hi in zip(starts, ends, strict=False)
+    ]
 
 
 def no_replicas(n: int) -> Int32Array:
@@ -150,3 +171,31 @@ def canonical(moves: Sequence[TopicMoves]) -> Iterator[tuple[str, int, list[int]
     for block in sorted(moves, key=lambda m: m.topic):
         for partition, before, after, reason in block.rows():
             yield block.topic, partition, before, after, reason
+
+
+def moved_replicas(moves: Sequence[TopicMoves]) -> int:
+    """How many replicas have to be copied: brokers that are in ``after`` and were not in ``before``."""
+    copied = 0
+    for block in moves:
+        kept = (block.after[:, :, None] == block.before[:, None, :]).any(axis=2)
+        copied += int((~kept & (block.after != NO_BROKER)).sum())
+    return copied
+
+
+def digest(moves: Sequence[TopicMoves]) -> str:
+    """The digest that the core gives the same changes: hexadecimal sha256."""
+    if not moves:
+        return digest_of((), *(np.zeros(0, np.int32),) * 2, *(no_replicas(0),) * 2)
+    ordered = sorted(moves, key=lambda m: m.topic)
+    names = sorted({m.topic for m in ordered})
+    place = {name: i for i, name in enumerate(names)}
+    index = np.repeat([place[m.topic] for m in ordered], [m.partitions.size for m in ordered]).astype(np.int32)
+    partition = _concatenated([m.partitions for m in ordered])
+    rows = np.lexsort((partition, index))
+    before, after = (_stacked([getattr(m, side) for m in ordered])[rows] for side in ("before", "after"))
+    return digest_of(names, index[rows], partition[rows], before, after)
+
+
+def _stacked(matrices: Sequence[Int32Array]) -> Int32Array:
+    width = max(m.shape[1] for m in matrices)
+    return np.concatenate([np.pad(m, ((0, 0), (0, width - m.shape[1])), constant_values=NO_BROKER) for m in matrices])

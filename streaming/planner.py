@@ -1,7 +1,7 @@
 """From the events of one cluster in one micro-batch to plan versions; pure, so it runs in any process.
 
-Events are taken in source order. Each gets one outcome. Decisions become versions: events that create, delete
-or grow topics one after another share a version, everything else has a version of its own.
+Events are taken in source order. Each gets one outcome. Decisions become versions: changes of topics that follow
+one another share a version, and so do changes of brokers that move nothing; everything else has one of its own.
 """
 
 from __future__ import annotations
@@ -46,9 +46,12 @@ from streaming.events import (
     TopicCreated,
     TopicDeleted,
 )
-from streaming.moves import TopicMoves
+from streaming.moves import TopicMoves, digest
 from streaming.state import ClusterState
-from streaming.version import EventRecord, Numbers, PlanVersion, moves_digest
+from streaming.version import EventRecord, Numbers, PlanVersion
+
+_COLLECTED: Final = ("topics", "membership")
+"""Kinds that move nothing: several in a row share a version."""
 
 SOFTWARE_VERSION: Final = distribution_version("replica-planner")
 
@@ -68,6 +71,10 @@ def record(line: Line, outcome: Outcome, reason: str = "") -> EventRecord:
         entity=event.entity if event else "",
         place=line.place,
     )
+
+
+def _cause(causes: list[str]) -> str:
+    return causes[0] if len(causes) == 1 else f"{len(causes)} events: {named(causes)}"
 
 
 @dataclass(slots=True)
@@ -178,7 +185,7 @@ class ClusterPlanner:
             fact = replace(decision, kind="membership", moves=(), numbers=None, approval="not_required", digest="")
             self._accept(fact, events)
             decision, events = replace(decision, brokers=()), []
-        if decision.kind != "topics":
+        if self._open and (decision.kind not in _COLLECTED or decision.kind != self._open[0].kind):
             self._close()
         if not self._open:
             spread = balance(self.state.load, self.state.members())
@@ -188,7 +195,7 @@ class ClusterPlanner:
         if decision.approval in ("not_required", "approved"):
             self.state.apply(decision.brokers, decision.topics, decision.moves)
         self.state.remember(events)
-        if decision.kind != "topics":
+        if decision.kind not in _COLLECTED:
             self._close()
 
     def _close(self) -> None:
@@ -203,7 +210,7 @@ class ClusterPlanner:
             base_version=self.state.version if first.base_version is None else first.base_version,
             created_at=self.batch_time,
             kind=first.kind,
-            cause=first.cause if len(self._open) == 1 else f"topics: {named([d.cause for d in self._open])}",
+            cause=_cause([decision.cause for decision in self._open]),
             approval=first.approval,
             events=self._open_events,
             broker_changes=[b for decision in self._open for b in decision.brokers],
@@ -212,7 +219,7 @@ class ClusterPlanner:
             numbers=first.numbers or self._plain_numbers(moves),
             policy=self.policy.to_json(),
             software_version=SOFTWARE_VERSION,
-            digest=first.digest or moves_digest(moves),
+            digest=first.digest or digest(moves),
         )
         self.state.record(version)
         self.versions.append(version)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+import pyarrow.compute as pc
 
 from streaming.journal import versions_from_arrow
 from streaming.moves import TopicMoves, matrices, no_replicas
@@ -17,7 +17,9 @@ from streaming.tables import Tables
 from streaming.version import BrokerRecord, PlanVersion
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 NEVER = -1
 
@@ -40,26 +42,23 @@ def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int)
     What a batch put into quarantine before it was interrupted is left out: the batch will be planned again.
     """
     memory = Memory()
-    brokers = tables.read(spark, BROKERS)
-    assignments = tables.read(spark, ASSIGNMENTS)
-    _take_brokers(memory, brokers.toArrow())
-    _take_assignments(memory, assignments.toArrow())
-    rows = _versions(tables.read(spark, PLANS), brokers, assignments)
-    table = rows.toArrow()
-    mine = table.filter(pa.compute.equal(table["app_id"], app_id))
+    brokers = tables.read(spark, BROKERS, BROKERS.schema.names)
+    assignments = tables.read(spark, ASSIGNMENTS, ASSIGNMENTS.schema.names)
+    _take_brokers(memory, brokers)
+    _take_assignments(memory, assignments)
+    journal = _read_journal(spark, tables, _reach(brokers), _reach(assignments))
+    mine = journal.filter(pc.equal(journal["app_id"], app_id))
     memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
-    for version in versions_from_arrow(table.drop_columns(["app_id", "batch_id"])):
+    for version in versions_from_arrow(journal):
         memory.cluster(version.cluster_id).fold(version)
-    _take_seen(memory, tables.read(spark, QUARANTINE), app_id, batch_id)
+    _take_seen(memory, spark, tables, app_id, batch_id)
     return memory
 
 
 def find_version(spark: SparkSession, tables: Tables, cluster_id: str, plan_version: int) -> PlanVersion | None:
     """One version from the journal, whole."""
-    found = tables.read(spark, PLANS).where(
-        (F.col("cluster_id") == cluster_id) & (F.col("plan_version") == plan_version)
-    )
-    return next(versions_from_arrow(found.drop("app_id", "batch_id").toArrow()), None)
+    found = tables.read(spark, PLANS, PLANS.schema.names, beyond=plan_version - 1, cluster=cluster_id)
+    return next((v for v in versions_from_arrow(found) if v.plan_version == plan_version), None)
 
 
 def _take_brokers(memory: Memory, table: pa.Table) -> None:
@@ -90,33 +89,41 @@ def _take_assignments(memory: Memory, table: pa.Table) -> None:
         memory.cluster(clusters.dictionary[int(cluster_codes[lo])].as_py()).apply((), (), [block])
 
 
-def _versions(plans: DataFrame, brokers: DataFrame, assignments: DataFrame) -> DataFrame:
-    """All versions in order; changes only where the projection does not have them yet, payloads nowhere."""
-    has_brokers = _reach(brokers, "brokers_at")
-    has_assignments = _reach(assignments, "assignments_at")
-    event = "named_struct('event_id', e.event_id, 'type', e.type, 'outcome', e.outcome, 'reason', '', 'payload', '', "
-    event += "'occurred_at', e.occurred_at, 'entity', e.entity, 'place', '')"
-    return (
-        plans.join(F.broadcast(has_brokers), "cluster_id", "left")
-        .join(F.broadcast(has_assignments), "cluster_id", "left")
-        .withColumn("moves", _beyond("moves", "assignments_at"))
-        .withColumn("broker_changes", _beyond("broker_changes", "brokers_at"))
-        .withColumn("events", F.expr(f"transform(events, e -> {event})"))
-        .drop("assignments_at", "brokers_at")
-        .orderBy("cluster_id", "plan_version")
-    )
+def _reach(projection: pa.Table) -> dict[str, int]:
+    """Up to which version a projection has each cluster."""
+    reach = projection.group_by("cluster_id").aggregate([("plan_version", "max")])
+    return dict(zip(reach["cluster_id"].to_pylist(), reach["plan_version_max"].to_pylist(), strict=True))
 
 
-def _reach(projection: DataFrame, name: str) -> DataFrame:
-    return projection.groupBy("cluster_id").agg(F.max("plan_version").alias(name))
+def _read_journal(
+    spark: SparkSession, tables: Tables, brokers_at: dict[str, int], assignments_at: dict[str, int]
+) -> pa.Table:
+    """All versions in order; what they changed only as far as a projection may not have it yet."""
+    light = [name for name in PLANS.schema.names if name not in ("moves", "broker_changes")]
+    journal = tables.read(spark, PLANS, light)
+    for column, reach in (("broker_changes", brokers_at), ("moves", assignments_at)):
+        clusters = journal["cluster_id"].unique().to_pylist()
+        beyond = min((reach.get(cluster, 0) for cluster in clusters), default=0)
+        recent = tables.read(spark, PLANS, ["cluster_id", "plan_version", column], beyond=beyond)
+        journal = _beside(journal, recent)
+    return journal.sort_by([("cluster_id", "ascending"), ("plan_version", "ascending")])
 
 
-def _beyond(column: str, reach: str) -> Column:
-    return F.when(F.col("plan_version") > F.coalesce(F.col(reach), F.lit(0)), F.col(column))
+def _beside(journal: pa.Table, recent: pa.Table) -> pa.Table:
+    """Add the last column of ``recent`` to the rows that it has; an Arrow join cannot carry lists."""
+    place = {key: row for row, key in enumerate(_keys(recent))}
+    rows = pa.array([place.get(key) for key in _keys(journal)], pa.int64())
+    return journal.append_column(recent.schema.names[-1], recent.column(-1).take(rows))
 
 
-def _take_seen(memory: Memory, quarantine: DataFrame, app_id: str, batch_id: int) -> None:
-    unfinished = (F.col("app_id") == app_id) & (F.col("batch_id") >= batch_id)
-    known = quarantine.where(~unfinished & (F.col("outcome") != "malformed") & F.col("event_id").isNotNull())
-    for row in known.select("cluster_id", "event_id").toArrow().to_pylist():
+def _keys(table: pa.Table) -> Iterator[tuple[str, int]]:
+    return zip(table["cluster_id"].to_pylist(), table["plan_version"].to_pylist(), strict=True)
+
+
+def _take_seen(memory: Memory, spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> None:
+    """Note what quarantine has, but for what this very batch put there before it was interrupted."""
+    known = tables.read(spark, QUARANTINE, ["cluster_id", "event_id", "outcome", "app_id", "batch_id"])
+    unfinished = pc.and_(pc.equal(known["app_id"], app_id), pc.greater_equal(known["batch_id"], batch_id))
+    usable = pc.and_(pc.not_equal(known["outcome"], "malformed"), pc.is_valid(known["event_id"]))
+    for row in known.filter(pc.and_not(usable, unfinished)).select(["cluster_id", "event_id"]).to_pylist():
         memory.cluster(row["cluster_id"]).seen.add(row["event_id"])

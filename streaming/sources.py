@@ -28,8 +28,11 @@ RECENT_TICKS: Final = "3 seconds"
 _KAFKA_TIMEOUTS: Final = {"kafka.default.api.timeout.ms": "5000", "kafka.request.timeout.ms": "4000"}
 
 
-def read_lines(spark: SparkSession, config: Config) -> DataFrame:
-    """The configured source, and a tick a second so that deadlines pass when no event arrives."""
+def read_lines(spark: SparkSession, config: Config, *, ticks: bool) -> DataFrame:
+    """The configured source, and with ``ticks`` one a second, so that deadlines pass when no event arrives.
+
+    Spark's rate source cannot be read with the available-now trigger: the job itself lets time pass then.
+    """
     source = config.source
     if isinstance(source, FilesSource):
         lines = _files(spark, source)
@@ -37,7 +40,9 @@ def read_lines(spark: SparkSession, config: Config) -> DataFrame:
         lines = _kafka(spark, source)
     else:
         lines = _delta(spark, source)
-    return lines.unionByName(_ticks(spark)).withColumn("batch_time", F.current_timestamp())
+    if ticks:
+        lines = lines.unionByName(_ticks(spark))
+    return lines.withColumn("batch_time", F.current_timestamp())
 
 
 def _row(line: Column, major: Column, name: Column, minor: Column) -> list[Column]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
 
 from streaming.schemas import TABLES, Table, columns_ddl
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _PROPERTIES: Final = {
     # Readers without a JVM do not know deletion vectors, and MERGE is slower with them.
@@ -30,22 +35,47 @@ class Tables:
         return f"{self.root}/{table.name}"
 
     def create(self, spark: SparkSession) -> None:
-        """Create the tables that do not exist yet."""
-        for table in TABLES:
-            properties = _PROPERTIES | ({"delta.appendOnly": "true"} if table.append_only else {})
-            listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
-            spark.sql(
-                f"CREATE TABLE IF NOT EXISTS {self.identifier(table)} ({columns_ddl(table)}) "
-                f"USING delta TBLPROPERTIES ({listed})"
-            )
+        """Create the tables that do not exist yet, all at once: each takes a second or more on a cold JVM."""
+        with ThreadPoolExecutor(len(TABLES)) as pool:
+            list(pool.map(partial(self._create, spark), TABLES))
+
+    def _create(self, spark: SparkSession, table: Table) -> None:
+        properties = _PROPERTIES | ({"delta.appendOnly": "true"} if table.append_only else {})
+        listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {self.identifier(table)} ({columns_ddl(table)}) "
+            f"USING delta TBLPROPERTIES ({listed})"
+        )
 
     def identifier(self, table: Table) -> str:
         """The table's name in SQL."""
         return f"delta.`{self.path(table)}`"
 
-    def read(self, spark: SparkSession, table: Table) -> DataFrame:
-        """The table as it is now."""
-        return spark.read.format("delta").load(self.path(table))
+    def read(
+        self, spark: SparkSession, table: Table, columns: Sequence[str], *, beyond: int = 0, cluster: str | None = None
+    ) -> pa.Table:
+        """Columns of the table as it is now, of one cluster or all, from the plan version after ``beyond`` on.
+
+        Where the root is a folder the files are read without Spark, which takes hundredths of a second where a Spark
+        query takes tenths; where it is a URL, Spark reads, because it has the credentials.
+        """
+        if "://" in self.root:
+            return self._read_by_spark(spark, table, columns, beyond, cluster)
+        wanted = None if cluster is None else pc.field("cluster_id") == cluster
+        if beyond:
+            later = pc.field("plan_version") > beyond
+            wanted = later if wanted is None else wanted & later
+        return DeltaTable(self.path(table)).to_pyarrow_dataset().to_table(columns=list(columns), filter=wanted)
+
+    def _read_by_spark(
+        self, spark: SparkSession, table: Table, columns: Sequence[str], beyond: int, cluster: str | None
+    ) -> pa.Table:
+        rows = spark.read.format("delta").load(self.path(table))
+        if beyond:
+            rows = rows.where(rows.plan_version > beyond)
+        if cluster is not None:
+            rows = rows.where(rows.cluster_id == cluster)
+        return rows.select(*columns).toArrow()
 
     def append(
         self, spark: SparkSession, table: Table, rows: pa.Table, *, app_id: str, batch_id: int, user_metadata: str

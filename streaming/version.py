@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +9,7 @@ from typing import Final, Literal
 
 from placement import Broker
 from streaming.events import Outcome
-from streaming.moves import TopicMoves, canonical
+from streaming.moves import TopicMoves
 
 Kind = Literal[
     "topics",
@@ -124,12 +122,3 @@ class PlanVersion:
     def effective(self) -> bool:
         """Whether the moves are part of the state; those of a proposal are not."""
         return self.approval in ("not_required", "approved")
-
-
-def moves_digest(moves: Sequence[TopicMoves]) -> str:
-    """sha256 over the moves in canonical order, as hexadecimal text."""
-    digest = hashlib.sha256()
-    for topic, partition, before, after, _ in canonical(moves):
-        digest.update(json.dumps([topic, partition, before, after], separators=(",", ":")).encode())
-        digest.update(b"\n")
-    return digest.hexdigest()

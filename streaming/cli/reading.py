@@ -100,14 +100,14 @@ def _moves(plan: PlanVersion) -> list[dict[str, Any]]:
 
 def _reassignment(plan: PlanVersion, *, after: bool) -> str:
     """Kafka's reassignment JSON; partitions that a topic's creation or deletion brought are no reassignment back."""
-    from placement.kafka_json import partitions_to_json
+    from placement.kafka_json import reassignment_json
 
     rows = [
         (topic, partition, new if after else old)
         for topic, partition, old, new, _ in canonical(plan.moves)
         if (new if after else old)
     ]
-    return partitions_to_json(rows)
+    return reassignment_json(rows)
 
 
 def _show_table(plan: PlanVersion) -> None:

@@ -8,7 +8,7 @@ from rich.text import Text
 from streaming.microbatch import BatchResult
 from streaming.version import EventRecord, PlanVersion
 
-_console = Console(stderr=True, highlight=False)
+_console = Console(stderr=True, highlight=False, soft_wrap=True)
 _STYLES = {"rejected": "yellow", "malformed": "red", "stale": "yellow"}
 
 

@@ -45,7 +45,7 @@ class Stale:
 
 Answer = Decision | NoEffect | Stale
 
-MAX_NAMED: Final = 5
+MAX_NAMED: Final = 3
 
 
 def balance(load: Load, brokers: Iterable[BrokerRecord]) -> Balance:

@@ -11,6 +11,7 @@ from streaming.config import Policy
 from streaming.decisions.decision import Answer, Decision, NoEffect, numbers_of
 from streaming.errors import PlannerError, RejectedEvent
 from streaming.events import ReplicationFactorChanged
+from streaming.moves import moves_of
 from streaming.state import ClusterState
 from streaming.version import MEMBERS, BrokerRecord, Kind
 

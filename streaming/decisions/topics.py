@@ -9,14 +9,12 @@ from zlib import crc32
 import numpy as np
 
 from placement import (
-    Broker,
     PlacementError,
-    infer_start,
+    extend_adminutils,
     place_adminutils,
     place_balanced,
     place_striped,
 )
-from placement.adminutils import Start
 from placement.model import NO_BROKER, Int32Array
 from streaming.config import Policy
 from streaming.decisions.decision import Answer, Decision
@@ -170,7 +168,7 @@ def partitions_added(state: ClusterState, event: PartitionsAdded, policy: Policy
     added, start = event.partitions - present, int(layout.partitions[-1]) + 1
     try:
         if (layout.strategy or policy.strategy) == "adminutils":
-            replicas = _continue_adminutils(brokers, layout.replicas[:, :factor], added, start)
+            replicas = extend_adminutils(brokers, layout.replicas[:, :factor], added)
         elif (layout.strategy or policy.strategy) == "striped":
             replicas = place_striped(brokers, added, factor, seed=crc32(f"{event.topic}-{start}".encode()))
         else:
@@ -181,18 +179,3 @@ def partitions_added(state: ClusterState, event: PartitionsAdded, policy: Policy
     block = TopicMoves(event.topic, ids, no_replicas(added), replicas, ["partitions added"] * added)
     cause = f"topic {event.topic} grown from {present} to {event.partitions} partitions"
     return Decision("topics", cause, moves=(block,))
-
-
-def _continue_adminutils(brokers: list[Broker], layout: Int32Array, added: int, start: int) -> Int32Array:
-    """Go on as if the topic had been created with all its partitions at once.
-
-    Where its layout is no longer one that AdminUtils gives on these brokers, go on from partition 0's leader, as
-    Kafka's ``AdminUtils.addPartitions`` does.
-    """
-    n = len(brokers)
-    try:
-        index, shift = infer_start(brokers, layout)
-        fixed = Start(index, shift + (max(start, 1) - 1) // n).fixed_start_index(n)
-    except PlacementError:
-        fixed = next((i for i, b in enumerate(brokers) if b.id >= layout[0, 0]), 0)
-    return place_adminutils(brokers, added, layout.shape[1], fixed_start_index=fixed, start_partition_id=start)

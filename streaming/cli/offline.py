@@ -1,0 +1,210 @@
+"""Commands on files alone: no tables, no JVM."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import click
+
+from placement import Assignment, Broker, PlacementError, place_adminutils, place_balanced, place_striped
+from placement.kafka_json import reassignment_json
+from placement.plan import Moves
+from streaming.errors import InputError
+
+_brokers = click.option("--brokers", "brokers_file", metavar="B.json", required=True, help="The cluster's brokers.")
+_current = click.option("--current", "current_file", metavar="CURRENT.json", required=True, help="The layout now.")
+
+
+def read_text(path: str) -> str:
+    """A file's text; "-" is stdin.
+
+    Raises:
+        InputError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}", path=path) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start})", path=path) from error
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a file; "-" is stdout.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    if path == "-":
+        click.echo(text)
+        return
+    try:
+        Path(path).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}", path=path) from error
+
+
+def read_brokers(path: str) -> list[Broker]:
+    """The brokers of a ``B.json``.
+
+    Raises:
+        InputError: not a list of brokers; names file, place and reason.
+    """
+    try:
+        document = json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: is not JSON: {error}", path=path) from error
+    if not isinstance(document, list):
+        raise InputError(f"{path}: $: expected a list of brokers, got {type(document).__name__}", path=path)
+    return [_broker(path, f"$[{i}]", entry) for i, entry in enumerate(document)]
+
+
+def _broker(path: str, place: str, entry: Any) -> Broker:
+    if not isinstance(entry, dict):
+        raise InputError(f"{path}: {place}: expected an object with an id, got {json.dumps(entry)}", path=path)
+    unknown = sorted(set(entry) - {"id", "rack", "capacity", "state"})
+    if unknown or "id" not in entry:
+        problem = f"unknown field {unknown[0]!r}" if unknown else "the id is missing"
+        raise InputError(f"{path}: {place}: {problem}; a broker has id, rack, capacity and state", path=path)
+    try:
+        return Broker(**entry)
+    except PlacementError as error:
+        raise InputError(f"{path}: {place}: {error}", path=path) from error
+
+
+def read_assignment(path: str) -> Assignment:
+    """The layout of a file in Kafka's reassignment JSON.
+
+    Raises:
+        InputError: it is none; names file, place and reason.
+    """
+    try:
+        return Assignment.from_json(read_text(path))
+    except PlacementError as error:
+        raise InputError(f"{path}: {error}", path=path) from error
+
+
+@click.command()
+@_brokers
+@click.option("--partitions", type=int, required=True)
+@click.option("--replication-factor", type=int, required=True)
+@click.option(
+    "--strategy", type=click.Choice(["adminutils", "striped", "balanced"]), default="adminutils", show_default=True
+)
+@click.option("--fixed-start-index", type=int, help="adminutils: start here instead of drawing.")
+@click.option("--start-partition-id", type=int, default=0, show_default=True)
+@click.option("--disable-rack-aware", is_flag=True, help="adminutils: ignore racks.")
+@click.option("--topic", default="topic", show_default=True, help="The topic's name; it seeds the draw.")
+@click.option("--seed", type=int, help="Seeds the draw instead of the topic's name.")
+@click.option("--current", "current_file", metavar="CURRENT.json", help="balanced: the layout that is there already.")
+def place(
+    brokers_file: str,
+    partitions: int,
+    replication_factor: int,
+    strategy: str,
+    fixed_start_index: int | None,
+    start_partition_id: int,
+    disable_rack_aware: bool,
+    topic: str,
+    seed: int | None,
+    current_file: str | None,
+) -> None:
+    """Place a new topic and print its assignment as Kafka's reassignment JSON.
+
+    \b
+    Examples:
+      replica-planner place --brokers B.json --partitions 12 --replication-factor 3 --topic orders
+      replica-planner place --brokers B.json --partitions 6 --replication-factor 2 --fixed-start-index 0
+    """
+    brokers = read_brokers(brokers_file)
+    drawn = crc32(topic.encode()) if seed is None else seed
+    if strategy == "balanced":
+        current = read_assignment(current_file) if current_file else None
+        replicas = place_balanced(brokers, partitions, replication_factor, current=current, topic=topic)
+    elif strategy == "striped":
+        replicas = place_striped(brokers, partitions, replication_factor, seed=drawn)
+    else:
+        replicas = place_adminutils(
+            brokers,
+            partitions,
+            replication_factor,
+            fixed_start_index=fixed_start_index,
+            start_partition_id=start_partition_id,
+            rack_aware=False if disable_rack_aware else None,
+            seed=drawn,
+        )
+    first = max(0, start_partition_id)
+    click.echo(reassignment_json((topic, first + i, row) for i, row in enumerate(replicas.tolist())))
+
+
+@click.command()
+@_current
+@_brokers
+@click.option("--mode", type=click.Choice(["heal", "rebalance"]), default="heal", show_default=True)
+@click.option("--max-moves", type=click.IntRange(min=0), help="Move at most so many replicas.")
+@click.option("--exclude-topic", "exclude_topics", multiple=True, metavar="T", help="Leave this topic as it is.")
+@click.option("--exclude-broker", "exclude_brokers", multiple=True, type=int, metavar="B", help="Leave this broker.")
+@click.option("--out", metavar="PLAN.json", required=True, help="The partitions that change.")
+@click.option("--rollback", metavar="ROLLBACK.json", help="The same partitions as they are now.")
+@click.option("--summary", metavar="SUMMARY.json", help="The plan's numbers.")
+def replan(
+    current_file: str,
+    brokers_file: str,
+    mode: str,
+    max_moves: int | None,
+    exclude_topics: tuple[str, ...],
+    exclude_brokers: tuple[int, ...],
+    out: str,
+    rollback: str | None,
+    summary: str | None,
+) -> None:
+    """Plan the least movement for a cluster's export, and prove it.
+
+    \b
+    Example:
+      replica-planner replan --current CURRENT.json --brokers B.json --mode rebalance --out PLAN.json
+    """
+    from placement import replan as plan_moves
+    from placement import verify as check
+
+    plan = plan_moves(
+        read_assignment(current_file),
+        read_brokers(brokers_file),
+        mode="heal" if mode == "heal" else "rebalance",
+        max_moves=max_moves,
+        exclude_topics=exclude_topics,
+        exclude_brokers=exclude_brokers,
+    )
+    checked = check(plan)
+    if not checked:
+        raise InputError(f"the plan fails its own check: {checked.violations[0]}", path=current_file)
+    write_text(out, _json(plan.moves, after=True))
+    if rollback:
+        write_text(rollback, _json(plan.moves, after=False))
+    if summary:
+        write_text(summary, json.dumps(plan.summary(), indent=2))
+    proof = "proved least" if plan.optimal else f"lower bound {plan.lower_bound}"
+    click.echo(
+        f"{plan.moved_replicas} replicas move ({proof}), {plan.leader_changes} leaders change; "
+        f"replicas per broker {plan.replicas_before.minimum}..{plan.replicas_before.maximum} before, "
+        f"{plan.replicas_after.minimum}..{plan.replicas_after.maximum} after",
+        err=True,
+    )
+
+
+def _json(moves: Moves, *, after: bool) -> str:
+    return reassignment_json((m.topic, m.partition, m.after if after else m.before) for m in moves)
+
+
+def merged(current: Assignment, plan: Assignment) -> Assignment:
+    """The layout with the plan's partitions replaced."""
+    changes = {(topic, partition): replicas for topic, partition, replicas in plan.rows()}
+    rows: Sequence[tuple[str, int, tuple[int, ...]]] = [
+        (topic, partition, changes.pop((topic, partition), replicas)) for topic, partition, replicas in current.rows()
+    ]
+    return Assignment.from_rows([*rows, *((t, p, r) for (t, p), r in changes.items())])
