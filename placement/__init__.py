@@ -6,6 +6,7 @@ No Spark, no clock, no I/O, no logging, no global randomness. Same input, same o
 from placement.adminutils import place_adminutils
 from placement.adminutils_infer import extend_adminutils, infer_start
 from placement.model import Assignment, Broker
+from placement.striped import place_striped
 
 __all__ = [
     "Assignment",
@@ -13,4 +14,5 @@ __all__ = [
     "extend_adminutils",
     "infer_start",
     "place_adminutils",
+    "place_striped",
 ]
