@@ -5,14 +5,32 @@ No Spark, no clock, no I/O, no logging, no global randomness. Same input, same o
 
 from placement.adminutils import place_adminutils
 from placement.adminutils_infer import extend_adminutils, infer_start
+from placement.balanced import place_balanced
+from placement.load import Load
 from placement.model import Assignment, Broker
+from placement.plan import Balance, Move, Moves, Replan, Terms
+from placement.replan import replan
 from placement.striped import place_striped
+from placement.verify import Change, Verification, Violation, verify, verify_moves
 
 __all__ = [
     "Assignment",
+    "Balance",
     "Broker",
+    "Change",
+    "Load",
+    "Move",
+    "Moves",
+    "Replan",
+    "Terms",
+    "Verification",
+    "Violation",
     "extend_adminutils",
     "infer_start",
     "place_adminutils",
+    "place_balanced",
     "place_striped",
+    "replan",
+    "verify",
+    "verify_moves",
 ]

@@ -195,6 +195,28 @@ class Assignment:
 
         return assignment_to_json(self)
 
+    def with_rows(self, rows: NDArray[np.int64], replicas: Int32Array) -> Assignment:
+        """The layout with the given rows replaced; only these are checked.
+
+        Args:
+            rows: ascending places, shape ``(M,)``.
+            replicas: int32 broker ids, shape ``(M, R)``, padded with ``NO_BROKER``.
+
+        Raises:
+            InvalidAssignmentError: a new row is empty, repeats a broker, or is padded in the middle.
+        """
+        changed = Assignment(self.topics, self.topic_index[rows], self.partition[rows], replicas)
+        width = max(self.replicas.shape[1], changed.replicas.shape[1])
+        matrix = np.full((len(self), width), NO_BROKER, np.int32)
+        matrix[:, : self.replicas.shape[1]] = self.replicas
+        matrix[rows] = NO_BROKER
+        matrix[rows, : changed.replicas.shape[1]] = changed.replicas
+        matrix.flags.writeable = False
+        result = object.__new__(Assignment)
+        result.topics, result.topic_index, result.partition = self.topics, self.topic_index, self.partition
+        result.replicas = _unpadded(matrix)
+        return result
+
     def replicas_of(self, row: int) -> tuple[int, ...]:
         """The replica list of one row, without padding."""
         return tuple(b for b in self.replicas[row].tolist() if b != NO_BROKER)

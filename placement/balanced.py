@@ -1,0 +1,97 @@
+"""Balanced placement: a new topic goes where the present load is lightest.
+
+Goal: the least sum of load^2 / capacity over the brokers, then over their leaders.
+Constraints: distinct brokers in a partition, the rack window of every partition.
+Method: choose how many replicas each broker gets by water-filling on top of its load; list the brokers rack by rack,
+each as often as it was chosen, and give position q of the list to partition ``q mod partitions`` (McNaughton's
+wrap-around rule: R. McNaughton, "Scheduling with deadlines and loss functions", 1959). A broker is chosen at most
+``partitions`` times and a rack fills a whole window, so neighbours in the list never meet in one partition.
+Example: brokers 1, 2 in rack a and 3 in rack b, none loaded, 4 partitions, replication factor 2: the counts are 2, 2
+and 4, the list 1 1 2 2 3 3 3 3, and the rows {1,3} {1,3} {2,3} {2,3}.
+Cost: O(brokers log replicas + replicas). Weakness: a broker that is far below the others gets a replica of every
+partition of the next topics; a smaller share would leave it behind for longer.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+
+import numpy as np
+
+from placement.fleet import Fleet, fleet_of
+from placement.leaders import elect
+from placement.load import Int64Array, Load
+from placement.model import Assignment, Broker, Int32Array
+from placement.seats import interleaved_rank
+from placement.sizes import check_partitions, check_replicas
+from placement.targets import Room, targets
+from placement.window import highest, levels, lowest
+
+
+def place_balanced(
+    brokers: Iterable[Broker],
+    partitions: int,
+    replication_factor: int,
+    *,
+    current: Load | Assignment | None = None,
+    topic: str = "",
+    start_partition_id: int = 0,
+) -> Int32Array:
+    """Place new partitions by the load that is there.
+
+    Args:
+        brokers: all brokers, in any order; only those that are alive get replicas.
+        partitions: how many rows to place.
+        replication_factor: replicas of each.
+        current: the load of the cluster now; a :class:`Load` costs no pass over the layout.
+        topic: its name rotates the choice among equally loaded brokers.
+        start_partition_id: partition id of the first row, where partitions are added; rotates likewise.
+
+    Returns:
+        int32 broker ids, shape ``(partitions, replication_factor)``; column 0 is the preferred leader.
+
+    Raises:
+        InvalidPartitionsError: not positive, or absurdly many.
+        InvalidReplicationFactorError: not positive, or above the live brokers.
+        InvalidBrokerError: no broker is alive.
+        DuplicateBrokerError, IncompleteRackError: the brokers contradict each other.
+    """
+    check_partitions(partitions, replication_factor, start_partition_id)
+    fleet = fleet_of(brokers)
+    check_replicas(partitions, replication_factor, fleet.usable)
+    load = Load.of(current) if isinstance(current, Assignment) else current or Load.empty()
+    ids = fleet.ids[: fleet.usable]
+    rank = interleaved_rank(fleet, zlib.crc32(topic.encode(errors="surrogatepass")) + start_partition_id)
+    share = _share(fleet, partitions, replication_factor, load.replicas_on(ids), rank)
+    rows = _wrap_around(fleet, partitions, replication_factor, share, rank)
+    every = np.ones(rows.shape, np.bool_)
+    leading = elect(rows, every, np.full(partitions, -1), load.leaders_on(ids), fleet.capacity)
+    key = np.tile(np.arange(replication_factor), (partitions, 1))
+    key[np.arange(partitions), leading] = -1
+    return ids[np.take_along_axis(rows, np.argsort(key, axis=1, kind="stable"), axis=1)]
+
+
+def _share(fleet: Fleet, partitions: int, factor: int, base: Int64Array, rank: Int64Array) -> Int64Array:
+    """Replicas that each usable broker gets."""
+    size, none = fleet.rack_size, np.zeros((1, fleet.rack_size.size), np.int64)
+    level = levels(np.array([factor]), size, none)
+    rack = fleet.rack[: fleet.usable]
+    inside = np.bincount(rack, weights=base, minlength=size.size).astype(np.int64)
+    room = Room(
+        capacity=fleet.capacity[: fleet.usable],
+        low=base,
+        high=base + partitions,
+        rack=rack,
+        rack_low=inside + partitions * lowest(level, size, none)[0],
+        rack_high=inside + partitions * highest(level, size, none)[0],
+        total=int(base.sum()) + partitions * factor,
+    )
+    return targets(room, np.zeros_like(base), rank) - base
+
+
+def _wrap_around(fleet: Fleet, partitions: int, factor: int, share: Int64Array, rank: Int64Array) -> Int32Array:
+    """Deal the chosen brokers out, rack by rack; shape ``(partitions, factor)``, row order without meaning."""
+    order = np.lexsort((rank, fleet.rack[: fleet.usable]))
+    dealt = np.repeat(order.astype(np.int32), share[order])
+    return np.ascontiguousarray(dealt.reshape(factor, partitions).T)

@@ -1,0 +1,125 @@
+"""The cheapest replica that can go from each broker to each other one.
+
+Cost of having partition p on broker b: 0 where it was before, 1 elsewhere, a little less where its home is. A hop of p
+from b to c costs the difference. For each pair of brokers only the cheapest matters, and there are few kinds of them,
+so the search goes kind by kind, cheapest first, and stops for a pair when it has one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.load import Int64Array
+from placement.model import NO_BROKER, Int32Array
+from placement.problem import BoolArray
+from placement.state import State
+
+HOME_BONUS = 1.0 / 1024
+"""Small enough that a chain of bonuses never outweighs one move on the brokers searched together."""
+
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hops:
+    """Cheapest hops among some brokers.
+
+    Attributes:
+        brokers: int32, shape ``(m,)``: broker indices.
+        cost: float64, shape ``(m, m)``, infinite where nothing can go.
+        row, slot: int64, shape ``(m, m)``: the replica that goes.
+    """
+
+    brokers: Int32Array
+    cost: NDArray[np.float64]
+    row: Int64Array
+    slot: Int64Array
+
+
+def place_cost(state: State, row: Int64Array, broker: Int32Array) -> NDArray[np.float64]:
+    """Cost of having each row on each broker; shapes ``(k,)`` and ``(k,)`` or ``(k, m)`` and broadcast."""
+    problem = state.problem
+    where = broker if broker.ndim == 2 else broker[:, None]
+    before = (problem.origin[row][:, :, None] == where[:, None, :]).any(axis=1)
+    home = (problem.home[row][:, :, None] == where[:, None, :]).any(axis=1)
+    cost = np.where(before, 0.0, 1.0 - HOME_BONUS * home)
+    return cost if broker.ndim == 2 else cost[:, 0]
+
+
+def cheapest_hops(state: State, brokers: Int32Array) -> Hops:
+    """Search all movable replicas on the given brokers."""
+    m = brokers.size
+    hops = Hops(brokers, np.full((m, m), np.inf), np.zeros((m, m), np.int64), np.zeros((m, m), np.int64))
+    local = np.full(state.problem.fleet.ids.size + 1, NO_BROKER, np.int64)
+    local[brokers] = np.arange(m)
+    row, slot = np.nonzero((local[state.current] >= 0) & ~state.problem.pinned & (state.current != NO_BROKER))
+    source = local[state.current[row, slot]]
+    order = np.argsort(source, kind="stable")
+    row, slot, source = row[order], slot[order], source[order]
+    _known_places(state, hops, local, row, slot, source)
+    moved = place_cost(state, row, state.current[row, slot])
+    bounds = np.searchsorted(source, np.arange(m + 1))
+    for b in range(m):
+        mine = slice(int(bounds[b]), int(bounds[b + 1]))
+        for price in np.unique(moved[mine])[::-1].tolist():
+            kind = np.flatnonzero(moved[mine] == price) + mine.start
+            _search(state, hops, b, row[kind], slot[kind], 1.0 - price)
+    return hops
+
+
+def _known_places(
+    state: State, hops: Hops, local: Int64Array, row: Int64Array, slot: Int64Array, source: Int64Array
+) -> None:
+    """Hops to places where the partition was before or has its home: all of them, they are few."""
+    problem = state.problem
+    for places in (problem.origin, problem.home):
+        for column in range(places.shape[1]):
+            broker = places[row, column]
+            usable = (broker >= 0) & (broker < problem.fleet.usable)
+            at = np.flatnonzero(usable & (local[broker] >= 0))
+            at = at[~(state.current[row[at]] == broker[at][:, None]).any(axis=1)]
+            at = at[state.accepts(row[at], slot[at], broker[at])]
+            price = place_cost(state, row[at], broker[at]) - place_cost(
+                state, row[at], state.current[row[at], slot[at]]
+            )
+            order = np.argsort(-price, kind="stable")
+            at, price = at[order], price[order]
+            b, c = source[at], local[broker[at]]
+            # Later entries win in a fancy assignment, so the cheapest comes last.
+            better = price < hops.cost[b, c]
+            b, c, at, price = b[better], c[better], at[better], price[better]
+            hops.cost[b, c], hops.row[b, c], hops.slot[b, c] = price, row[at], slot[at]
+
+
+def _search(state: State, hops: Hops, b: int, row: Int64Array, slot: Int64Array, price: float) -> None:
+    """Find a replica of one kind for every broker that has no hop from ``b`` as cheap yet."""
+    open_to = hops.cost[b] > price
+    open_to[b] = False
+    racks = state.problem.fleet.rack[hops.brokers]
+    first, size = 0, _BATCH
+    while first < row.size and open_to.any():
+        part = slice(first, first + size)
+        target = np.flatnonzero(open_to)
+        allowed = _acceptable(state, row[part], slot[part], hops.brokers[target], racks[target])
+        found = allowed.any(axis=0)
+        which = allowed.argmax(axis=0)[found] + first
+        hit = target[found]
+        hops.cost[b, hit], hops.row[b, hit], hops.slot[b, hit] = price, row[which], slot[which]
+        open_to[hit] = False
+        first += size
+        size *= 2
+
+
+def _acceptable(state: State, row: Int64Array, slot: Int64Array, brokers: Int32Array, racks: Int32Array) -> BoolArray:
+    """Which of the replicas could go to which of the brokers, shape ``(k, m)``."""
+    named, inverse = np.unique(racks, return_inverse=True)
+    k = row.size
+    rows, slots = np.repeat(row, named.size), np.repeat(slot, named.size)
+    by_rack = state.rack_accepts(rows, slots, np.tile(named, k)).reshape(k, named.size)
+    result = by_rack[:, inverse]
+    for column in range(state.current.shape[1]):
+        result &= state.current[row, column][:, None] != brokers[None, :]
+    return np.asarray(result)

@@ -1,0 +1,90 @@
+"""The load that brokers carry: how many replicas and how many preferred leaders each one holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.model import NO_BROKER, Assignment, Int32Array
+
+Int64Array = NDArray[np.int64]
+
+_DENSE_IDS = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """Replica and leader counts per broker id; a value that is updated by the change, not by the cluster.
+
+    Attributes:
+        ids: int32 broker ids, shape ``(B,)``, ascending.
+        replicas: int64, shape ``(B,)``: the replicas that each of them holds.
+        leaders: int64, shape ``(B,)``: the partitions of which each of them is the preferred leader.
+    """
+
+    ids: Int32Array
+    replicas: Int64Array
+    leaders: Int64Array
+
+    @classmethod
+    def empty(cls) -> Load:
+        """No broker holds anything."""
+        return cls(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    @classmethod
+    def of(cls, assignment: Assignment) -> Load:
+        """Count a whole layout once."""
+        return cls.empty().add(assignment.replicas)
+
+    def add(self, replicas: Int32Array) -> Load:
+        """The load after these rows were added: int32 broker ids, shape ``(rows, R)``, padded with ``NO_BROKER``."""
+        return self._changed(replicas, 1)
+
+    def subtract(self, replicas: Int32Array) -> Load:
+        """The load after these rows were taken away."""
+        return self._changed(replicas, -1)
+
+    def replicas_on(self, ids: Int32Array) -> Int64Array:
+        """Replica counts of the given brokers, 0 for those that hold nothing."""
+        return self._at(self.replicas, ids)
+
+    def leaders_on(self, ids: Int32Array) -> Int64Array:
+        """Leader counts of the given brokers, 0 for those that lead nothing."""
+        return self._at(self.leaders, ids)
+
+    def _at(self, counts: Int64Array, ids: Int32Array) -> Int64Array:
+        if not self.ids.size:
+            return np.zeros(ids.size, np.int64)
+        place = np.minimum(np.searchsorted(self.ids, ids), self.ids.size - 1)
+        return np.where(self.ids[place] == ids, counts[place], 0)
+
+    def _changed(self, replicas: Int32Array, sign: int) -> Load:
+        rows = np.asarray(replicas, np.int32)
+        held = rows[rows != NO_BROKER]
+        ids = np.union1d(self.ids, distinct_ids(rows)).astype(np.int32)
+        led = rows[:, 0] if rows.size else held
+        leaders = _counts(ids, led[led != NO_BROKER])
+        return Load(
+            ids,
+            self.replicas_on(ids) + sign * _counts(ids, held),
+            self.leaders_on(ids) + sign * leaders,
+        )
+
+
+def distinct_ids(replicas: Int32Array) -> Int32Array:
+    """The broker ids in a replica matrix, ascending, each once, without padding."""
+    largest = int(replicas.max(initial=NO_BROKER))
+    if largest >= _DENSE_IDS:
+        ids = np.unique(replicas)
+        return np.asarray(ids[ids != NO_BROKER], np.int32)
+    # One flag per id: sorting millions of cells for a few thousand ids would dominate a small change.
+    seen = np.zeros(largest + 2, np.bool_)
+    seen[replicas.reshape(-1)] = True
+    return np.flatnonzero(seen[: largest + 1]).astype(np.int32)
+
+
+def _counts(ids: Int32Array, values: Int32Array) -> Int64Array:
+    """How often each of the ascending ids occurs among the values."""
+    return np.bincount(np.searchsorted(ids, values), minlength=ids.size)

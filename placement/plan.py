@@ -1,0 +1,212 @@
+"""What replanning answers with: the moves, the new layout, and the numbers that certify it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.load import Int64Array
+from placement.model import NO_BROKER, Assignment, Broker, Int32Array
+from placement.problem import Mode
+
+REASONS: Final = (
+    "lost",
+    "drained",
+    "replication factor",
+    "rack violation",
+    "returned home",
+    "over its share",
+    "spread",
+    "preferred leader",
+)
+"""Why a partition changes, strongest first; reason codes index into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The change of one partition: replica lists before and after, and why."""
+
+    topic: str
+    partition: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moves(Sequence[Move]):
+    """The changed partitions in canonical order; a :class:`Move` is made only when it is asked for.
+
+    Attributes:
+        topics: sorted topic names of the layout.
+        row: int64, shape ``(M,)``: place of each partition in the layout.
+        topic_index: int32, shape ``(M,)``: index into ``topics``.
+        partition: int32, shape ``(M,)``.
+        before, after: int32 broker ids, shapes ``(M, R1)`` and ``(M, R2)``, padded with ``NO_BROKER``.
+        reason: uint8, shape ``(M,)``: index into ``REASONS``.
+    """
+
+    topics: tuple[str, ...]
+    row: Int64Array
+    topic_index: Int32Array
+    partition: Int32Array
+    before: Int32Array
+    after: Int32Array
+    reason: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        """The number of changed partitions."""
+        return int(self.row.size)
+
+    @overload
+    def __getitem__(self, index: int) -> Move: ...
+    @overload
+    def __getitem__(self, index: slice) -> Moves: ...
+    def __getitem__(self, index: int | slice) -> Move | Moves:
+        """One move, or the moves of a slice."""
+        if isinstance(index, slice):
+            return self.take(np.arange(len(self))[index])
+        return Move(
+            topic=self.topics[self.topic_index[index]],
+            partition=int(self.partition[index]),
+            before=_list(self.before[index]),
+            after=_list(self.after[index]),
+            reason=REASONS[self.reason[index]],
+        )
+
+    def __iter__(self) -> Iterator[Move]:
+        """All moves, one at a time."""
+        return (self[i] for i in range(len(self)))
+
+    def take(self, index: Int64Array) -> Moves:
+        """The moves at the given places, in that order."""
+        return Moves(
+            self.topics,
+            self.row[index],
+            self.topic_index[index],
+            self.partition[index],
+            self.before[index],
+            self.after[index],
+            self.reason[index],
+        )
+
+    def new_replicas(self) -> NDArray[np.bool_]:
+        """Places of ``after`` that hold a broker not in ``before``, bool, shape ``(M, R2)``."""
+        known = (self.after[:, :, None] == self.before[:, None, :]).any(axis=2)
+        return np.asarray(~known & (self.after != NO_BROKER))
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How evenly replicas or leaders lie on the usable brokers.
+
+    Attributes:
+        minimum, maximum: the fewest and the most on one broker.
+        spread: largest minus smallest count per unit of capacity, where the mean capacity is 1.
+        cost: sum of count^2 / capacity.
+    """
+
+    minimum: int
+    maximum: int
+    spread: float
+    cost: float
+
+    @classmethod
+    def of(cls, count: Int64Array, capacity: NDArray[np.float64]) -> Balance:
+        """Measure counts, int64, shape ``(n,)``."""
+        relative = count / capacity
+        return cls(
+            minimum=int(count.min()),
+            maximum=int(count.max()),
+            spread=float(relative.max() - relative.min()),
+            cost=float((relative * count).sum()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a plan was asked to do; with the layout before, everything that it follows from."""
+
+    brokers: tuple[Broker, ...]
+    mode: Mode
+    max_moves: int | None = None
+    exclude_topics: frozenset[str] = frozenset()
+    exclude_brokers: frozenset[int] = frozenset()
+    replication_factors: Mapping[str, int] = field(default_factory=dict)
+    strict_spread: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replan:
+    """A plan: the layout before and after, what changes, and the certificate.
+
+    Attributes:
+        terms: what was asked.
+        before, assignment: the layout before and after.
+        moves: one per changed partition, in canonical order.
+        moved_replicas: replicas that data must be copied for.
+        lower_bound: no plan that reaches this balance moves fewer.
+        optimal: True only where it is proved that no plan balances better, and none as well with fewer moves.
+        leader_changes: partitions whose preferred leader differs.
+        replicas_before, replicas_after, leaders_before, leaders_after: balance over the usable brokers.
+        digest: sha256 over the canonical form of the moves.
+    """
+
+    terms: Terms
+    before: Assignment
+    assignment: Assignment
+    moves: Moves
+    moved_replicas: int
+    lower_bound: int
+    optimal: bool
+    leader_changes: int
+    replicas_before: Balance
+    replicas_after: Balance
+    leaders_before: Balance
+    leaders_after: Balance
+    digest: str
+
+    @property
+    def gap(self) -> int:
+        """Replicas moved above the lower bound."""
+        return self.moved_replicas - self.lower_bound
+
+    def summary(self) -> dict[str, object]:
+        """The numbers of the plan as plain values, ready for JSON."""
+        return {
+            "mode": self.terms.mode,
+            "changed_partitions": len(self.moves),
+            "moved_replicas": self.moved_replicas,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "optimal": self.optimal,
+            "leader_changes": self.leader_changes,
+            "reasons": self.reason_counts(),
+            "replicas_before": _plain(self.replicas_before),
+            "replicas_after": _plain(self.replicas_after),
+            "leaders_before": _plain(self.leaders_before),
+            "leaders_after": _plain(self.leaders_after),
+            "digest": self.digest,
+        }
+
+    def reason_counts(self) -> dict[str, int]:
+        """Changed partitions by reason, strongest reason first, without those that do not occur."""
+        counts = np.bincount(self.moves.reason, minlength=len(REASONS)).tolist()
+        return {reason: count for reason, count in zip(REASONS, counts, strict=True) if count}
+
+
+def _plain(balance: Balance) -> dict[str, float]:
+    return {
+        "minimum": balance.minimum,
+        "maximum": balance.maximum,
+        "spread": balance.spread,
+        "cost": balance.cost,
+    }
+
+
+def _list(row: Int32Array) -> tuple[int, ...]:
+    return tuple(b for b in row.tolist() if b != NO_BROKER)

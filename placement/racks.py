@@ -1,0 +1,83 @@
+"""Lift: take out of a row what its rack window does not allow, so that it is placed anew.
+
+Goal: the fewest replicas lifted. Each replica above a rack's window has to move wherever the others stay, and a
+rack below its window needs one that another rack can spare.
+Method: passes over the rows that break their window; each pass lifts at most one replica a row, from the broker
+that is furthest above its target. Cost: O(rows * R^2), R the replication factor.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.load import Int64Array
+from placement.model import NO_BROKER
+from placement.problem import BoolArray, count_in_rack
+from placement.state import State
+
+
+def lift(state: State, target: Int64Array) -> int:
+    """Empty the places that rack windows do not allow; ``target`` has shape ``(usable,)``.
+
+    Returns:
+        The moves that no plan can do without: one for each empty place, where no replica was dropped to choose from.
+    """
+    rows = np.flatnonzero(~state.problem.pinned.all(axis=1))
+    while rows.size:
+        surplus = _surplus(state, rows, target)
+        excess = _excess(state, rows)
+        rows = _lift_one(state, rows, np.where(excess, surplus, -np.inf))
+    rows = np.flatnonzero(state.shortfall(np.arange(state.problem.row.size)) > state.missing())
+    while rows.size:
+        surplus = _surplus(state, rows, target)
+        lifted = _lift_one(state, rows, np.where(_spare(state, rows), surplus, -np.inf))
+        rows = lifted[state.shortfall(lifted) > state.missing()[lifted]]
+    problem = state.problem
+    free = (problem.origin >= 0) & (problem.origin < problem.fleet.present) & (problem.start == NO_BROKER)
+    return int(state.missing()[~free.any(axis=1)].sum())
+
+
+def _surplus(state: State, rows: Int64Array, target: Int64Array) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """How far above its target the broker of each place is, relative to its capacity."""
+    fleet = state.problem.fleet
+    above = np.zeros(fleet.present)
+    above[: fleet.usable] = (state.usable_load - target) / fleet.capacity[: fleet.usable]
+    return np.asarray(above[state.current[rows]])
+
+
+def _movable(state: State, rows: Int64Array) -> BoolArray:
+    return np.asarray((state.current[rows] != NO_BROKER) & ~state.problem.pinned[rows])
+
+
+def _excess(state: State, rows: Int64Array) -> BoolArray:
+    """Places in racks above their window."""
+    problem = state.problem
+    result = _movable(state, rows)
+    replicas = state.current[rows]
+    for slot in range(replicas.shape[1]):
+        at = np.flatnonzero(result[:, slot])
+        rack = problem.fleet.rack[replicas[at, slot]]
+        count = count_in_rack(problem.fleet, replicas[at], rack)
+        result[at, slot] = count > problem.highest(rows[at], rack)
+    return result
+
+
+def _spare(state: State, rows: Int64Array) -> BoolArray:
+    """Places in racks that stay in their window with one replica less."""
+    problem = state.problem
+    result = _movable(state, rows)
+    replicas = state.current[rows]
+    for slot in range(replicas.shape[1]):
+        at = np.flatnonzero(result[:, slot])
+        rack = problem.fleet.rack[replicas[at, slot]]
+        count = count_in_rack(problem.fleet, replicas[at], rack)
+        result[at, slot] = count > problem.lowest(rows[at], rack)
+    return result
+
+
+def _lift_one(state: State, rows: Int64Array, score: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> Int64Array:
+    """Empty the best place of each row that has one; returns those rows."""
+    slot = score.argmax(axis=1)
+    found = np.flatnonzero(score[np.arange(rows.size), slot] > -np.inf)
+    state.put(rows[found], slot[found], np.full(found.size, NO_BROKER))
+    return rows[found]

@@ -1,0 +1,159 @@
+"""Conclude: elect leaders, find what changed and why, and put the answer together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.digest import digest_of
+from placement.leaders import elect
+from placement.load import Int64Array
+from placement.model import NO_BROKER, Assignment, Int32Array
+from placement.plan import REASONS, Balance, Moves, Replan, Terms
+from placement.problem import BoolArray, Problem, count_in_rack
+from placement.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What is known of the moves: none that balances as well makes fewer, and whether that is met and proved."""
+
+    lower_bound: int
+    optimal: bool
+
+
+def conclude(terms: Terms, before: Assignment, state: State, certificate: Certificate) -> Replan:
+    """The plan that the state stands for."""
+    problem = state.problem
+    fleet, n = problem.fleet, problem.fleet.usable
+    index = _all_rows(state)
+    fixed = _untouchable(terms, before)
+    index = _elected(problem, index, fixed)
+    row = np.flatnonzero(_differs(problem.layout, index))
+    ids = np.append(fleet.ids, np.int32(NO_BROKER))
+    after = ids[index[row]]
+    moves = Moves(
+        topics=before.topics,
+        row=row,
+        topic_index=before.topic_index[row],
+        partition=before.partition[row],
+        before=before.replicas[row],
+        after=after,
+        reason=_reasons(state, index, row),
+    )
+    capacity = fleet.capacity[:n]
+    return Replan(
+        terms=terms,
+        before=before,
+        assignment=before.with_rows(row, after),
+        moves=moves,
+        moved_replicas=state.moved(),
+        lower_bound=certificate.lower_bound,
+        optimal=certificate.optimal,
+        leader_changes=int((problem.layout[row, 0] != index[row, 0]).sum()),
+        replicas_before=Balance.of(_count(problem.layout, n), capacity),
+        replicas_after=Balance.of(state.usable_load, capacity),
+        leaders_before=Balance.of(_count(problem.layout[:, :1], n), capacity),
+        leaders_after=Balance.of(_count(index[:, :1], n), capacity),
+        digest=digest_of(before.topics, moves.topic_index, moves.partition, moves.before, moves.after),
+    )
+
+
+def _count(index: Int32Array, n: int) -> Int64Array:
+    return np.bincount(index[(index >= 0) & (index < n)], minlength=n)
+
+
+def _all_rows(state: State) -> Int32Array:
+    """Every row after the plan, before leaders are elected: broker indices, padding at the end."""
+    problem = state.problem
+    layout = problem.layout
+    width = max(layout.shape[1], state.current.shape[1])
+    result = np.full((layout.shape[0], width), NO_BROKER, np.int32)
+    result[:, : layout.shape[1]] = layout
+    result[problem.row] = NO_BROKER
+    order = np.argsort(state.current == NO_BROKER, axis=1, kind="stable")
+    result[problem.row, : state.current.shape[1]] = np.take_along_axis(state.current, order, axis=1)
+    return result
+
+
+def _untouchable(terms: Terms, before: Assignment) -> BoolArray:
+    """Rows of excluded topics, bool, shape ``(P,)``."""
+    excluded = np.array([t in terms.exclude_topics for t in before.topics], np.bool_)
+    return np.asarray(excluded[before.topic_index])
+
+
+def _elected(problem: Problem, index: Int32Array, fixed: BoolArray) -> Int32Array:
+    """The rows with the elected leader first: survivors where they can balance the load, new replicas where not."""
+    fleet, layout = problem.fleet, problem.layout
+    free = np.flatnonzero(~fixed)
+    replicas = index[free]
+    base = np.bincount(layout[fixed, 0][layout[fixed, 0] < fleet.present], minlength=fleet.present)
+    placed = replicas != NO_BROKER
+    keep = _place_of(replicas, layout[free, 0])
+    survivor = placed & (replicas[:, :, None] == layout[free][:, None, :]).any(axis=2)
+    survivor |= placed & ~survivor.any(axis=1)[:, None]
+    leading = elect(replicas, survivor, keep, base, fleet.capacity)
+    leading = elect(replicas, placed, leading, base, fleet.capacity)
+    result = index.copy()
+    result[free] = _first(replicas, leading)
+    return result
+
+
+def _place_of(replicas: Int32Array, broker: Int32Array) -> Int64Array:
+    """The place of a broker in each row, -1 where it is not."""
+    here = replicas == broker[:, None]
+    return np.where(here.any(axis=1), here.argmax(axis=1), -1)
+
+
+def _first(replicas: Int32Array, leading: Int64Array) -> Int32Array:
+    """The rows with the leading place moved to the front, the others in their order."""
+    result = replicas.copy()
+    rows = np.flatnonzero(leading > 0)
+    key = np.tile(np.arange(replicas.shape[1]), (rows.size, 1))
+    key[np.arange(rows.size), leading[rows]] = -1
+    result[rows] = np.take_along_axis(replicas[rows], np.argsort(key, axis=1, kind="stable"), axis=1)
+    return result
+
+
+def _differs(before: Int32Array, after: Int32Array) -> BoolArray:
+    width = before.shape[1]
+    return np.asarray((before != after[:, :width]).any(axis=1) | (after[:, width:] != NO_BROKER).any(axis=1))
+
+
+def _reasons(state: State, index: Int32Array, row: Int64Array) -> NDArray[np.uint8]:
+    """The strongest reason of each changed row, as an index into ``REASONS``."""
+    problem = state.problem
+    fleet = problem.fleet
+    result = np.full(row.size, REASONS.index("preferred leader"), np.uint8)
+    at = np.minimum(np.searchsorted(problem.row, row), max(problem.row.size - 1, 0))
+    touched = np.flatnonzero(problem.row[at] == row) if problem.row.size else np.zeros(0, np.int64)
+    rows = at[touched]
+    origin = problem.origin[rows]
+    fresh = state.new_places()[rows]
+    lost = origin >= fleet.present
+    home = (state.current[rows][:, :, None] == problem.home[rows][:, None, :]) & fresh[:, :, None]
+    causes = {
+        "over its share": fresh.any(axis=1),
+        "returned home": home.any(axis=(1, 2)),
+        "rack violation": fresh.any(axis=1) & _violating(problem, rows),
+        "replication factor": (origin != NO_BROKER).sum(axis=1) != problem.factor[rows],
+        "drained": (lost & fleet.draining[origin]).any(axis=1),
+        "lost": (lost & ~fleet.draining[origin]).any(axis=1),
+    }
+    for reason, holds in causes.items():
+        result[touched[holds]] = REASONS.index(reason)
+    return result
+
+
+def _violating(problem: Problem, rows: Int64Array) -> BoolArray:
+    """Rows that had more replicas in a rack than their window allows."""
+    fleet = problem.fleet
+    origin = np.where(problem.origin[rows] < fleet.present, problem.origin[rows], NO_BROKER)
+    result = np.zeros(rows.size, np.bool_)
+    for slot in range(origin.shape[1]):
+        at = np.flatnonzero(origin[:, slot] != NO_BROKER)
+        rack = fleet.rack[origin[at, slot]]
+        result[at] |= count_in_rack(fleet, origin[at], rack) > problem.highest(rows[at], rack)
+    return result

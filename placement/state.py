@@ -1,0 +1,113 @@
+"""The layout while it is being planned: where each open row's replicas are now, and what may move where."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placement.load import Int64Array
+from placement.model import NO_BROKER, Int32Array
+from placement.problem import BoolArray, Problem, count_in_rack
+
+
+class State:
+    """Working columns of one run; the only mutable value of the planner, and never seen outside it.
+
+    Attributes:
+        problem: what may change.
+        current: int32, shape ``(q, W)``: broker indices now, -1 where nothing is.
+        load: int64, shape ``(present,)``: replicas on each broker, open rows and closed ones.
+    """
+
+    __slots__ = ("current", "load", "problem")
+
+    def __init__(self, problem: Problem) -> None:
+        """Begin where the problem starts."""
+        self.problem = problem
+        self.current = problem.start.copy()
+        placed = self.current[self.current != NO_BROKER]
+        self.load = problem.closed + np.bincount(placed, minlength=problem.fleet.present)
+
+    @property
+    def usable_load(self) -> Int64Array:
+        """Replicas on each usable broker."""
+        return self.load[: self.problem.fleet.usable]
+
+    def missing(self) -> Int64Array:
+        """Replicas that each row still needs, int64, shape ``(q,)``."""
+        return np.asarray(self.problem.factor - (self.current != NO_BROKER).sum(axis=1))
+
+    def moved(self) -> int:
+        """Replicas that are where the partition was not before."""
+        return int(self.new_places().sum())
+
+    def new_places(self) -> BoolArray:
+        """Places whose broker did not hold the partition before, bool, shape ``(q, W)``."""
+        result = np.asarray(self.current != NO_BROKER)
+        for slot in range(self.problem.origin.shape[1]):
+            result &= self.current != self.problem.origin[:, slot : slot + 1]
+        return np.asarray(result)
+
+    def vacancies(self) -> tuple[Int64Array, Int64Array]:
+        """Row and slot of every empty place that must be filled, by row."""
+        empty = self.current == NO_BROKER
+        wanted = empty & (np.cumsum(empty, axis=1) <= self.missing()[:, None])
+        row, slot = np.nonzero(wanted)
+        return row, slot
+
+    def put(self, row: Int64Array, slot: Int64Array, broker: Int32Array | Int64Array) -> None:
+        """Set places, each at most once, to brokers or to -1."""
+        before = self.current[row, slot]
+        present = self.problem.fleet.present
+        self.load -= np.bincount(before[before != NO_BROKER], minlength=present)
+        after = np.asarray(broker, np.int32)
+        self.load += np.bincount(after[after != NO_BROKER], minlength=present)
+        self.current[row, slot] = after
+
+    def accepts(self, row: Int64Array, slot: Int64Array, broker: Int32Array | Int64Array) -> BoolArray:
+        """Whether each place could go to each broker, one at a time; arguments pair up, shape ``(m,)``."""
+        fleet = self.problem.fleet
+        replicas = self.current[row]
+        source = replicas[np.arange(row.size), slot]
+        result = np.asarray((replicas != np.asarray(broker)[:, None]).all(axis=1))
+        rack = fleet.rack[broker]
+        crossing = np.flatnonzero(result & ((source == NO_BROKER) | (fleet.rack[source] != rack)))
+        result[crossing] = self._window_allows(row[crossing], source[crossing], rack[crossing])
+        return result
+
+    def rack_accepts(self, row: Int64Array, slot: Int64Array, rack: Int32Array) -> BoolArray:
+        """Whether the rack windows let each filled place go to each rack; arguments pair up, shape ``(m,)``."""
+        source = self.current[row, slot]
+        result = np.asarray(self.problem.fleet.rack[source] == rack)
+        crossing = np.flatnonzero(~result)
+        result[crossing] = self._window_allows(row[crossing], source[crossing], rack[crossing])
+        return result
+
+    def _window_allows(self, row: Int64Array, source: Int32Array, rack: Int32Array) -> BoolArray:
+        problem = self.problem
+        replicas = self.current[row]
+        count = count_in_rack(problem.fleet, replicas, rack)
+        result = count < problem.highest(row, rack)
+        moved = np.flatnonzero(result & (source != NO_BROKER))
+        left = problem.fleet.rack[source[moved]]
+        remaining = count_in_rack(problem.fleet, replicas[moved], left)
+        result[moved] = remaining > problem.lowest(row[moved], left)
+        # Only from level 2 on can a rack be below its window, and then there are few racks.
+        filled = np.flatnonzero(result & (source == NO_BROKER) & (problem.level[row] > 1))
+        if filled.size:
+            rows = row[filled]
+            tight = self.shortfall(rows) >= problem.factor[rows] - (self.current[rows] != NO_BROKER).sum(axis=1)
+            below = count[filled] < problem.lowest(rows, rack[filled])
+            result[filled] = ~tight | below
+        return result
+
+    def shortfall(self, rows: Int64Array) -> Int64Array:
+        """Replicas that racks below their window lack, int64, shape of ``rows``."""
+        problem = self.problem
+        result = np.zeros(rows.size, np.int64)
+        deep = np.flatnonzero(problem.level[rows] > 1)
+        replicas = self.current[rows[deep]]
+        for rack in range(problem.fleet.rack_size.size if deep.size else 0):
+            where = np.full(deep.size, rack, np.int32)
+            lack = problem.lowest(rows[deep], where) - count_in_rack(problem.fleet, replicas, where)
+            result[deep] += np.maximum(lack, 0)
+        return result

@@ -1,0 +1,139 @@
+"""How many replicas each broker should end with: integer water-filling under rack intervals.
+
+Goal: the least sum of load^2 / capacity over the brokers.
+Constraints: every broker between its own bounds, every rack between its bounds, a fixed total.
+Method: unit k of broker b costs (2k - 1) / capacity_b more than unit k - 1. All units below a price are
+taken and none above it, the price found by bisection; racks that hit a bound get a price of their own.
+Units exactly at the price are free to choose: they go first to brokers that hold that many already.
+The bounds form a tree (cluster, rack, broker) and the cost is convex, so taking the cheapest units first is exact.
+Cost: O(brokers * log(total)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement.load import Int64Array
+from placement.model import Int32Array
+
+_STEPS = 52
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Room:
+    """What a distribution of units may look like.
+
+    Attributes:
+        capacity: float64, shape ``(n,)``.
+        low, high: int64, shape ``(n,)``: bounds of each broker.
+        rack: int32, shape ``(n,)``: rack of each broker.
+        rack_low, rack_high: int64, shape ``(racks,)``: bounds of each rack.
+        total: the units to distribute; the bounds must leave room for it.
+    """
+
+    capacity: NDArray[np.float64]
+    low: Int64Array
+    high: Int64Array
+    rack: Int32Array
+    rack_low: Int64Array
+    rack_high: Int64Array
+    total: int
+
+
+def targets(room: Room, held: Int64Array, rank: Int64Array) -> Int64Array:
+    """The best distribution, int64, shape ``(n,)``.
+
+    Args:
+        room: the bounds.
+        held: units that each broker has now; decides ties.
+        rank: shape ``(n,)``, a permutation: decides what ties are left, lowest first.
+    """
+    racks = room.rack_low.size
+    group, need = _groups(room)
+    below, above = _bracket(room, group, need)
+    result = below.copy()
+    tie = np.flatnonzero(above > below)
+    order = tie[np.lexsort((rank[tie], held[tie] <= below[tie]))]
+    spare = need - np.bincount(group, weights=below, minlength=racks + 1).astype(np.int64)
+    inside = np.bincount(room.rack, weights=below, minlength=racks).astype(np.int64)
+    result[_hand_out(room, order, group, spare, inside)] += 1
+    return result
+
+
+def balance(load: Int64Array, capacity: NDArray[np.float64]) -> float:
+    """Sum of load^2 / capacity: what planning makes as small as it can be."""
+    return float(np.sum(np.square(load.astype(np.float64)) / capacity))
+
+
+def _units(room: Room, price: NDArray[np.float64] | float) -> Int64Array:
+    """The units of each broker that cost no more than the price."""
+    return np.clip(np.floor((price * room.capacity + 1) / 2).astype(np.int64), room.low, room.high)
+
+
+def _groups(room: Room) -> tuple[Int32Array, Int64Array]:
+    """Brokers that share a price, shape ``(n,)``, and the units of each group.
+
+    Group r is rack r where the rack is stuck at a bound; the last group is all the others together.
+    """
+    racks = room.rack_low.size
+
+    def in_racks(price: float) -> Int64Array:
+        return np.bincount(room.rack, weights=_units(room, price), minlength=racks).astype(np.int64)
+
+    low, high = 0.0, _price_limit(room)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        enough = int(np.clip(in_racks(middle), room.rack_low, room.rack_high).sum()) >= room.total
+        low, high = (low, middle) if enough else (middle, high)
+    at_low, at_high = in_racks(high) <= room.rack_low, in_racks(low) >= room.rack_high
+    need = np.zeros(racks + 1, np.int64)
+    need[:racks] = np.where(at_low, room.rack_low, np.where(at_high, room.rack_high, 0))
+    need[racks] = room.total - need[:racks].sum()
+    own = at_low | at_high
+    return np.where(own[room.rack], room.rack, racks).astype(np.int32), need
+
+
+def _price_limit(room: Room) -> float:
+    return float(2 * (int(room.high.max()) + 1) / float(room.capacity.min()))
+
+
+def _bracket(room: Room, group: Int32Array, need: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Units of each broker just below and just above its group's price."""
+    low = np.zeros(need.size)
+    high = np.full(need.size, _price_limit(room))
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        sums = np.bincount(group, weights=_units(room, middle[group]), minlength=need.size)
+        enough = sums >= need
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return _units(room, low[group]), _units(room, high[group])
+
+
+def _hand_out(
+    room: Room, order: Int64Array, group: Int32Array, spare: Int64Array, inside: Int64Array
+) -> NDArray[np.int64]:
+    """Choose brokers in the given order while their group has units and their rack has room.
+
+    Racks below their lower bound choose first.
+    """
+    chosen: list[int] = []
+    short = np.maximum(room.rack_low - inside, 0)
+    left, room_left, missing = spare.tolist(), (room.rack_high - inside).tolist(), short.tolist()
+    waiting = order.tolist()
+    racks, groups = room.rack.tolist(), group.tolist()
+    for must in (True, False):
+        skipped = []
+        for broker in waiting:
+            rack, own = racks[broker], groups[broker]
+            if left[own] > 0 and room_left[rack] > 0 and (missing[rack] > 0 or not must):
+                chosen.append(broker)
+                left[own] -= 1
+                room_left[rack] -= 1
+                missing[rack] -= 1
+            else:
+                skipped.append(broker)
+        waiting = skipped
+    return np.array(chosen, np.int64)

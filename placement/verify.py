@@ -1,0 +1,289 @@
+"""Verify: is a plan sound? Worked out from the brokers and the replica lists alone.
+
+Nothing here is shared with the steps that make plans: a rack window, a set of usable brokers or a count of changes is
+derived anew, so that a mistake there is found here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from placement.digest import digest_of
+from placement.model import NO_BROKER, Broker, Int32Array
+from placement.plan import Replan
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing that is wrong, about one partition or (topic None) about the plan."""
+
+    problem: str
+    topic: str | None = None
+    partition: int | None = None
+
+    def __str__(self) -> str:
+        """One sentence for a person."""
+        return self.problem if self.topic is None else f"partition {self.topic}-{self.partition} {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The answer: sound when there is no violation.
+
+    Attributes:
+        violations: the first of each kind of problem, in canonical order.
+        checked: partitions that were looked at.
+    """
+
+    violations: tuple[Violation, ...]
+    checked: int
+
+    def __bool__(self) -> bool:
+        """Whether the plan is sound."""
+        return not self.violations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """Changed partitions in columns: what is to be verified.
+
+    Attributes:
+        topics: topic names.
+        topic_index, partition: int32, shape ``(M,)``.
+        before: int32 broker ids, shape ``(M, R1)``, padded with -1; all padding where a partition is new.
+        after: int32 broker ids, shape ``(M, R2)``, padded with -1.
+    """
+
+    topics: tuple[str, ...]
+    topic_index: Int32Array
+    partition: Int32Array
+    before: Int32Array
+    after: Int32Array
+
+
+def verify(plan: Replan) -> Verification:
+    """Check a whole plan: the changed partitions, the ones it must not touch, its counts and its digest."""
+    moves, terms = plan.moves, plan.terms
+    change = Change(moves.topics, moves.topic_index, moves.partition, moves.before, moves.after)
+    found = list(
+        verify_moves(
+            change,
+            terms.brokers,
+            exclude_topics=terms.exclude_topics,
+            exclude_brokers=terms.exclude_brokers,
+            replication_factors=terms.replication_factors,
+            partial=terms.max_moves is not None,
+        ).violations
+    )
+    found += _against_layouts(plan) + _against_terms(plan)
+    return Verification(tuple(found), len(moves))
+
+
+def verify_moves(
+    change: Change,
+    brokers: Iterable[Broker],
+    *,
+    exclude_topics: Collection[str] = (),
+    exclude_brokers: Collection[int] = (),
+    replication_factors: Mapping[str, int] | None = None,
+    partial: bool = False,
+) -> Verification:
+    """Check changed or new partitions against the brokers, at a cost that follows the change.
+
+    Args:
+        change: the partitions.
+        brokers: all brokers.
+        exclude_topics: topics that must not be among them.
+        exclude_brokers: brokers whose replicas must stay and that must get none.
+        replication_factors: by topic, where it is to change; elsewhere it must stay.
+        partial: replicas on lost brokers may stay where they are, as a budget did not reach them.
+    """
+    known = tuple(brokers)
+    checks = _Checks(change, known, frozenset(exclude_brokers), partial)
+    found = [
+        *checks.shape(),
+        *checks.brokers_alive(),
+        *checks.excluded_brokers(),
+        *checks.replication_factor(dict(replication_factors or {})),
+        *checks.racks(),
+    ]
+    used = {change.topics[i] for i in np.unique(change.topic_index).tolist()}
+    found += [Violation(f"topic {t} is excluded and changes") for t in sorted(used & set(exclude_topics))]
+    return Verification(tuple(found), int(change.partition.size))
+
+
+class _Checks:
+    """The single checks over one change."""
+
+    __slots__ = ("_after", "_alive", "_before", "_change", "_excluded", "_partial", "_rack", "_racks")
+
+    def __init__(self, change: Change, brokers: tuple[Broker, ...], excluded: frozenset[int], partial: bool) -> None:
+        self._change = change
+        self._excluded = np.array(sorted(excluded), np.int32)
+        self._partial = partial
+        self._alive = np.array(sorted(b.id for b in brokers if b.state == "alive"), np.int32)
+        self._before, self._after = change.before, change.after
+        names = sorted({b.rack or "" for b in brokers})
+        self._rack = {b.id: names.index(b.rack or "") for b in brokers}
+        self._racks = len(names)
+
+    def _violations(self, wrong: np.ndarray[tuple[int], np.dtype[np.bool_]], problem: str) -> list[Violation]:
+        change = self._change
+        rows = np.flatnonzero(wrong)[:_SHOWN].tolist()
+        return [
+            Violation(
+                f"{problem}: {_listed(self._before[row])} -> {_listed(self._after[row])}",
+                change.topics[change.topic_index[row]],
+                int(change.partition[row]),
+            )
+            for row in rows
+        ]
+
+    def shape(self) -> list[Violation]:
+        """Rows are filled from the front, no broker twice, no partition twice."""
+        present = self._after != NO_BROKER
+        gaps = np.asarray(~present[:, 0] | (present[:, 1:] & ~present[:, :-1]).any(axis=1))
+        ordered = np.sort(self._after, axis=1)
+        twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)).any(axis=1)
+        key = self._change.topic_index.astype(np.int64) << 32 | self._change.partition
+        repeated = np.ones(key.size, np.bool_)
+        repeated[np.unique(key, return_index=True)[1]] = False
+        return (
+            self._violations(gaps, "has no replica or a gap")
+            + self._violations(twice, "names a broker more than once")
+            + self._violations(repeated, "is changed more than once")
+        )
+
+    def brokers_alive(self) -> list[Violation]:
+        """Replicas are on live brokers; those that a budget left behind may stay."""
+        stayed = _contains(self._before, self._after)
+        wrong = (self._after != NO_BROKER) & ~np.isin(self._after, self._alive)
+        tolerated = np.isin(self._after, self._excluded) & stayed
+        if self._partial:
+            tolerated |= stayed
+        return self._violations(np.asarray((wrong & ~tolerated).any(axis=1)), "is placed on a broker that is not alive")
+
+    def excluded_brokers(self) -> list[Violation]:
+        """Excluded brokers neither get nor lose a replica."""
+        if not self._excluded.size:
+            return []
+        gained = np.isin(self._after, self._excluded) & ~_contains(self._before, self._after)
+        lost = np.isin(self._before, self._excluded) & ~_contains(self._after, self._before)
+        moved = np.asarray(gained.any(axis=1) | lost.any(axis=1))
+        return self._violations(moved, "moves a replica of an excluded broker")
+
+    def replication_factor(self, wanted: dict[str, int]) -> list[Violation]:
+        """The number of replicas is the one asked for, or the one before."""
+        asked = np.array([wanted.get(t, 0) for t in self._change.topics], np.int64)[self._change.topic_index]
+        before = (self._before != NO_BROKER).sum(axis=1)
+        after = (self._after != NO_BROKER).sum(axis=1)
+        expected = np.where(asked > 0, asked, before)
+        wrong = (after != expected) & (expected > 0)
+        if self._partial:
+            wrong &= after != before
+        return self._violations(wrong, "has the wrong number of replicas")
+
+    def racks(self) -> list[Violation]:
+        """Racks hold as many replicas as they should, or deviate no further than before."""
+        worst = _deviation(self._after, self._rack, self._racks, self._alive, self._excluded)
+        earlier = _deviation(self._before, self._rack, self._racks, self._alive, self._excluded)
+        grown = (self._after != NO_BROKER).sum(axis=1) != (self._before != NO_BROKER).sum(axis=1)
+        return self._violations((worst > 0) & ((worst > earlier) | (grown & (earlier == 0))), "breaks its rack window")
+
+
+def _deviation(
+    rows: Int32Array, rack: dict[int, int], racks: int, alive: Int32Array, excluded: Int32Array
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """By how many replicas each row is outside the even spread over racks.
+
+    The even spread of r replicas hands them out one at a time, each to a rack with the fewest that has a broker left.
+    """
+    ids = np.array(sorted(rack), np.int32)
+    by_id = np.array([rack[int(b)] for b in ids], np.int64)
+    free = ids[np.isin(ids, alive) & ~np.isin(ids, excluded)]
+    size = np.bincount(by_id[np.searchsorted(ids, free)], minlength=racks)
+    place = np.minimum(np.searchsorted(ids, rows), ids.size - 1)
+    live = (ids[place] == rows) & (np.isin(rows, alive) | np.isin(rows, excluded))
+    factor = (rows != NO_BROKER).sum(axis=1)
+    most, least = _even_spread(size, int(factor.max(initial=0)))
+    row, slot = np.nonzero(live)
+    cell, count = np.unique(row * racks + by_id[place[row, slot]], return_counts=True)
+    row_of, rack_of = cell // racks, cell % racks
+    result = np.bincount(
+        row_of, weights=np.maximum(count - most[factor[row_of], rack_of], 0), minlength=rows.shape[0]
+    ).astype(np.int64)
+    covered = np.bincount(row_of, weights=np.minimum(count, least[factor[row_of], rack_of]), minlength=rows.shape[0])
+    return np.asarray(np.maximum(result, least[factor].sum(axis=1) - covered.astype(np.int64)))
+
+
+def _even_spread(
+    size: np.ndarray[tuple[int], np.dtype[np.int64]], largest: int
+) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int64]], np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
+    """Most and fewest replicas that each rack holds, for each replication factor up to the largest."""
+    most = np.zeros((largest + 1, size.size), np.int64)
+    least = np.zeros((largest + 1, size.size), np.int64)
+    height = np.zeros(size.size, np.int64)
+    for factor in range(1, largest + 1):
+        if height.sum() < factor:
+            height = np.minimum(height + 1, size)
+        most[factor] = height
+        least[factor] = np.minimum(height.max(initial=0) - 1, size)
+    return most, np.maximum(least, 0)
+
+
+def _against_layouts(plan: Replan) -> list[Violation]:
+    """The moves lead from the one layout to the other and touch nothing else."""
+    before, after, moves = plan.before, plan.assignment, plan.moves
+    width = max(before.replicas.shape[1], after.replicas.shape[1])
+    old, new = _padded(before.replicas, width), _padded(after.replicas, width)
+    differs = (old != new).any(axis=1)
+    rows = moves.row
+    problems = []
+    if not np.array_equal(np.flatnonzero(differs), rows):
+        problems.append(Violation("the moves are not the partitions that differ between the layouts"))
+    elif not np.array_equal(_padded(moves.before, width), old[rows]) or not np.array_equal(
+        _padded(moves.after, width), new[rows]
+    ):
+        problems.append(Violation("the moves do not lead from the one layout to the other"))
+    return problems
+
+
+def _against_terms(plan: Replan) -> list[Violation]:
+    """The counts and the digest are right, and the budget and the mode are kept."""
+    moves, terms = plan.moves, plan.terms
+    fresh = ~_contains(moves.before, moves.after) & (moves.after != NO_BROKER)
+    moved = int(fresh.sum())
+    led = int((moves.before[:, 0] != moves.after[:, 0]).sum())
+    digest = digest_of(moves.topics, moves.topic_index, moves.partition, moves.before, moves.after)
+    alive = np.array([b.id for b in terms.brokers if b.state == "alive"], np.int32)
+    kept = _contains(moves.after, moves.before) | (moves.before == NO_BROKER) | ~np.isin(moves.before, alive)
+    asked = np.array([t in terms.replication_factors for t in moves.topics], np.bool_)
+    gone = ~kept.all(axis=1) & ~asked[moves.topic_index] if len(moves) else np.zeros(0, np.bool_)
+    checks = {
+        f"the plan says {plan.moved_replicas} replicas move and {moved} do": moved == plan.moved_replicas,
+        f"the plan says {plan.leader_changes} leaders change and {led} do": led == plan.leader_changes,
+        f"{moved} replicas move and {terms.max_moves} may": terms.max_moves is None or moved <= terms.max_moves,
+        "healing moves a replica from a live broker": terms.mode != "heal" or not gone.any(),
+        "the digest is not that of the moves": digest == plan.digest,
+    }
+    return [Violation(problem) for problem, holds in checks.items() if not holds]
+
+
+def _contains(rows: Int32Array, values: Int32Array) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    """Which of the values are in the row, shape of ``values``."""
+    return np.asarray((values[:, :, None] == rows[:, None, :]).any(axis=2))
+
+
+def _padded(matrix: Int32Array, width: int) -> Int32Array:
+    result = np.full((matrix.shape[0], width), NO_BROKER, np.int32)
+    result[:, : matrix.shape[1]] = matrix[:, :width]
+    return result
+
+
+def _listed(row: Int32Array) -> list[int]:
+    return [b for b in row.tolist() if b != NO_BROKER]
