@@ -1,12 +1,14 @@
 """Fetches JARs with the Ivy that pyspark ships, so that nothing else has to be installed.
 
 Each run has an Ivy cache of its own: a cache that an interrupted run left half filled makes Ivy fail.
-Java's own settings apply (``JAVA_TOOL_OPTIONS``), and so do ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``.
+Java's own settings apply (``JAVA_TOOL_OPTIONS``), and so do ``HTTPS_PROXY``, ``HTTP_PROXY``, ``NO_PROXY`` and
+``SSL_CERT_FILE``.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Sequence
@@ -23,6 +25,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeE
 from streaming.errors import JarError
 from streaming.jar_manifest import Jar
 from streaming.java import Java
+from streaming.trust_store import trust_options
 
 SETTINGS_VARIABLE = "REPLICA_PLANNER_IVY_SETTINGS"
 STALLED_AFTER = 120.0  # seconds without a new byte
@@ -56,8 +59,9 @@ def retrieve(jars: Sequence[Jar], work: Path, java: Java, *, settings: str | Non
     if missing:
         details = log.read_text("utf-8", errors="replace")
         raise JarError(
-            f"{missing[0]} could not be downloaded ({_reason(details)}): the first start of Spark needs the network,"
-            f" or an Ivy settings file in {SETTINGS_VARIABLE} that names your mirror; later starts need neither.",
+            f"{missing[0]} could not be downloaded ({_reason(details)}): the first start of Spark needs the network, and"
+            " behind a proxy HTTPS_PROXY, and SSL_CERT_FILE if it has a certificate of its own; or an Ivy settings file in"
+            f" {SETTINGS_VARIABLE} that names your mirror; later starts need none of them.",
             jar=missing[0],
             details=details,
         )
@@ -65,11 +69,12 @@ def retrieve(jars: Sequence[Jar], work: Path, java: Java, *, settings: str | Non
 
 
 def _reason(log: str) -> str:
-    """Return the first of the problems that Ivy sums up at its end, without the address it tried."""
+    """Return the first of the problems that Ivy sums up at its end, errors first, without the address it tried."""
     before, _, problems = log.partition(":: problems summary ::")
-    lines = [line.strip() for line in (problems or before).splitlines() if line.strip()]
-    first = next((line for line in lines if not line.startswith("::")), "nothing arrived")
-    return first.partition(" url=")[0].rstrip(".")
+    _, _, errors = problems.partition(":::: ERRORS")
+    lines = [line.strip() for line in (errors + problems or before).splitlines() if line.strip()]
+    first = next((line for line in lines if not line.startswith(":")), "nothing arrived")
+    return re.sub(r" (at )?url[ =]\S+", "", first).rstrip(".")
 
 
 def _command(java: Java, work: Path, settings: str | None) -> list[str]:
@@ -78,9 +83,11 @@ def _command(java: Java, work: Path, settings: str | None) -> list[str]:
         str(java.executable),
         f"-Divy.default.ivy.user.dir={work}",
         *_proxy_options(),
+        *trust_options(work),
         "-cp",
         str(_shipped_ivy()),
         "org.apache.ivy.Main",
+        "-verbose",  # without it, Ivy keeps to itself why a server was not reached
         *(["-settings", str(Path(settings).absolute())] if settings else []),
         *("-cache", str(work / "cache"), "-ivy", "ivy.xml", "-retrieve", "jars/[artifact]-[revision].[ext]"),
     ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import ssl
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +15,9 @@ from streaming.errors import JarError
 from streaming.jar_manifest import Jar, fault, listed_jars
 from streaming.jars import kept_jars
 from streaming.java import find_java
+from streaming.trust_store import trust_options
 
+A_CERTIFICATE = Path(__file__).parents[1] / "cases" / "proxy-certificate.pem"
 REPOSITORY_SETTINGS = """<ivysettings>
   <settings defaultResolver="folder"/>
   <resolvers><filesystem name="folder" checkmodified="true">
@@ -93,6 +97,25 @@ def test_says_which_jar_is_not_to_be_had(cache: Path, publish: Publish) -> None:
     assert "\n" not in str(no.value)
     assert "UNRESOLVED DEPENDENCIES" in no.value.details
     assert list(cache.iterdir()) == []
+
+
+def test_java_trusts_what_ssl_cert_file_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_TOOL_OPTIONS", raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", str(A_CERTIFICATE))
+    store, kind, password = (option.partition("=")[2] for option in trust_options(tmp_path))
+    keytool = find_java().executable.resolve().with_name("keytool")
+    command = [keytool, "-list", "-keystore", store, "-storetype", kind, "-storepass", password]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "Your keystore contains 1 entry" in listed
+    der = ssl.PEM_cert_to_DER_cert(A_CERTIFICATE.read_text("ascii"))
+    assert hashlib.sha256(der).hexdigest() in listed.replace(":", "").lower()
+
+
+def test_java_keeps_its_own_trust_without_a_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "no such bundle"))
+    assert trust_options(tmp_path) == []
+    monkeypatch.delenv("SSL_CERT_FILE")
+    assert trust_options(tmp_path) == []
 
 
 def test_a_cache_that_cannot_be_written_is_named(
