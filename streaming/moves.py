@@ -17,6 +17,7 @@ from placement import Replan
 from placement.digest import digest_of
 from placement.model import NO_BROKER, Int32Array
 from placement.plan import REASONS
+from placement.verify import Change
 
 MOVE_TYPE: Final = pa.struct(
     [
@@ -182,18 +183,24 @@ def moved_replicas(moves: Sequence[TopicMoves]) -> int:
     return copied
 
 
+def change_of(moves: Sequence[TopicMoves]) -> Change:
+    """The same moves in the core's columns, in canonical order."""
+    if not moves:
+        nothing = np.zeros(0, np.int32)
+        return Change((), nothing, nothing, no_replicas(0), no_replicas(0))
+    names = sorted({m.topic for m in moves})
+    place = {name: i for i, name in enumerate(names)}
+    index = np.repeat([place[m.topic] for m in moves], [m.partitions.size for m in moves]).astype(np.int32)
+    partition = _concatenated([m.partitions for m in moves])
+    rows = np.lexsort((partition, index))
+    before, after = (_stacked([getattr(m, side) for m in moves])[rows] for side in ("before", "after"))
+    return Change(tuple(names), index[rows], partition[rows], before, after)
+
+
 def digest(moves: Sequence[TopicMoves]) -> str:
     """The digest that the core gives the same changes: hexadecimal sha256."""
-    if not moves:
-        return digest_of((), *(np.zeros(0, np.int32),) * 2, *(no_replicas(0),) * 2)
-    ordered = sorted(moves, key=lambda m: m.topic)
-    names = sorted({m.topic for m in ordered})
-    place = {name: i for i, name in enumerate(names)}
-    index = np.repeat([place[m.topic] for m in ordered], [m.partitions.size for m in ordered]).astype(np.int32)
-    partition = _concatenated([m.partitions for m in ordered])
-    rows = np.lexsort((partition, index))
-    before, after = (_stacked([getattr(m, side) for m in ordered])[rows] for side in ("before", "after"))
-    return digest_of(names, index[rows], partition[rows], before, after)
+    change = change_of(moves)
+    return digest_of(change.topics, change.topic_index, change.partition, change.before, change.after)
 
 
 def _stacked(matrices: Sequence[Int32Array]) -> Int32Array:

@@ -12,6 +12,7 @@ from datetime import datetime
 from importlib.metadata import version as distribution_version
 from typing import Final, assert_never
 
+from placement import verify_moves
 from streaming.config import Policy
 from streaming.decisions.approvals import (
     History,
@@ -26,7 +27,7 @@ from streaming.decisions.decision import Answer, Decision, NoEffect, Stale, bala
 from streaming.decisions.moving import rebalance, replication_factor_changed
 from streaming.decisions.observed import assignment_observed
 from streaming.decisions.topics import partitions_added, topic_created, topic_deleted
-from streaming.errors import RejectedEvent
+from streaming.errors import PlannerError, RejectedEvent
 from streaming.events import (
     AnyEvent,
     AssignmentObserved,
@@ -46,7 +47,7 @@ from streaming.events import (
     TopicCreated,
     TopicDeleted,
 )
-from streaming.moves import TopicMoves, digest
+from streaming.moves import TopicMoves, change_of, digest
 from streaming.state import ClusterState
 from streaming.version import EventRecord, Numbers, PlanVersion
 
@@ -204,6 +205,7 @@ class ClusterPlanner:
             return
         first = self._open[0]
         moves = [block for decision in self._open for block in decision.moves]
+        self._check_placed(moves)
         version = PlanVersion(
             cluster_id=self.state.cluster_id,
             plan_version=self.state.version + 1,
@@ -224,6 +226,23 @@ class ClusterPlanner:
         self.state.record(version)
         self.versions.append(version)
         self._open, self._open_events = [], []
+
+    def _check_placed(self, moves: Sequence[TopicMoves]) -> None:
+        """Prove that what ``balanced`` placed is sound; the other strategies are Kafka's, and as good as Kafka's.
+
+        Raises:
+            PlannerError: it is not.
+        """
+        placed = {t.topic for decision in self._open for t in decision.topics if t.strategy == "balanced"}
+        fresh = [block for block in moves if block.topic in placed and not block.before.size]
+        if fresh:
+            check = verify_moves(change_of(fresh), self.state.core_brokers())
+            if not check:
+                raise PlannerError(
+                    f"cluster {self.state.cluster_id}: a topic was placed in a way that the check refuses: "
+                    f"{check.violations[0]}",
+                    cluster_id=self.state.cluster_id,
+                )
 
     def _plain_numbers(self, moves: Sequence[TopicMoves]) -> Numbers:
         changed = sum(block.partitions.size for block in moves)

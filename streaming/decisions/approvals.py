@@ -12,7 +12,7 @@ from placement.model import NO_BROKER
 from streaming.decisions.decision import Answer, Decision, NoEffect, Stale, balance
 from streaming.errors import RejectedEvent
 from streaming.events import PlanApproved, PlanProgress, PlanRejected, PlanRolledBack, PreferredElectionRequested
-from streaming.moves import TopicMoves, moved_replicas
+from streaming.moves import TopicMoves, change_of, moved_replicas
 from streaming.state import ClusterState
 from streaming.version import Numbers, PlanVersion
 
@@ -100,7 +100,7 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
                 f"the cluster is at version {state.version}"
             )
     members = state.members()
-    check = verify_moves(moves_columns(moves), [b.to_core() for b in members])
+    check = verify_moves(change_of(moves), [b.to_core() for b in members])
     if not check:
         raise RejectedEvent(f"version {event.plan_version} cannot be undone: {check.violations[0]}")
     after = state.load

@@ -1,0 +1,424 @@
+"""What becomes of events: outcomes, versions, and whole layouts, without Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from streaming.version import PlanVersion
+from tests.streaming.driving import Driver, outcomes, reasons
+
+RACKS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
+
+
+def line(version: PlanVersion) -> str:
+    return f"v{version.plan_version} {version.kind} {version.approval}: {version.cause}"
+
+
+@pytest.fixture
+def six() -> Driver:
+    """Six brokers in three racks, with one topic of six partitions on all of them."""
+    driver = Driver()
+    driver.racks(RACKS)
+    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
+    return driver
+
+
+def test_events_that_move_nothing_share_a_version() -> None:
+    driver = Driver()
+    joined = driver.racks({"a": [1, 2], "b": [3]})
+    created = driver.batch(
+        driver.event("topic_created", topic="t", partitions=2, replication_factor=2),
+        driver.event("topic_created", topic="u", partitions=1, replication_factor=1),
+    )
+    assert [line(v) for v in (*joined.versions, *created.versions)] == [
+        "v1 membership not_required: 3 events: broker 1 joined, broker 2 joined, broker 3 joined",
+        "v2 topics not_required: 2 events: topic t created with 2 partitions (balanced), "
+        "topic u created with 1 partitions (balanced)",
+    ]
+    assert outcomes(created) == {"e4": "applied", "e5": "applied"}
+
+
+def test_a_balanced_topic_is_spread_over_brokers_and_racks(six: Driver) -> None:
+    (created,) = six.journal[1:]
+    assert (created.numbers.after.replicas_min, created.numbers.after.replicas_max) == (3, 3)
+    assert (created.numbers.after.leaders_min, created.numbers.after.leaders_max) == (1, 1)
+    rack_of = {b: rack for rack, ids in RACKS.items() for b in ids}
+    assert all(len({rack_of[b] for b in replicas}) == 3 for replicas in six.layout()["t"])
+
+
+def test_strategies_give_kafkas_own_layouts() -> None:
+    driver = Driver()
+    driver.racks({"a": [0], "b": [1], "c": [2]})
+    driver.batch(
+        driver.event(
+            "topic_created",
+            topic="aware",
+            partitions=3,
+            replication_factor=2,
+            strategy="adminutils",
+            fixed_start_index=0,
+        ),
+        driver.event("topic_created", topic="striped", partitions=3, replication_factor=3, strategy="striped"),
+    )
+    assert driver.layout()["aware"] == [[0, 1], [1, 2], [2, 0]]
+    assert [sorted(replicas) for replicas in driver.layout()["striped"]] == [[0, 1, 2]] * 3
+
+
+def test_a_manual_assignment_is_honoured_with_its_gaps(six: Driver) -> None:
+    six.batch(six.event("topic_created", topic="m", replica_assignment={"40": [5, 1], "10": [1, 3], "21": [3, 5]}))
+    state = six.memory.clusters["c"]
+    assert state.topics["m"].partitions.tolist() == [10, 21, 40]
+    assert six.layout()["m"] == [[1, 3], [3, 5], [5, 1]]
+
+
+def test_defaults_are_those_of_auto_creation(six: Driver) -> None:
+    six.batch(six.event("topic_created", topic="auto"))
+    assert len(six.layout()["auto"]) == 1
+    assert len(six.layout()["auto"][0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "reason"),
+    [
+        ("topic_created", {"topic": "t"}, "Topic 't' already exists."),
+        ("topic_created", {"topic": "a b"}, "topic name 'a b' is illegal"),
+        ("topic_created", {"topic": ""}, "topic name '' is illegal"),
+        ("topic_created", {"topic": ".."}, "topic name '..' is illegal"),
+        ("topic_created", {"topic": "x" * 250}, "is illegal"),
+        ("topic_created", {"topic": "n", "partitions": 0, "replication_factor": 1}, "0"),
+        ("topic_created", {"topic": "n", "partitions": 1, "replication_factor": 0}, "0"),
+        ("topic_created", {"topic": "n", "partitions": 1, "replication_factor": 7}, "7"),
+        ("topic_created", {"topic": "n", "partitions": 10**30, "replication_factor": 1}, "0" * 30),
+        ("topic_created", {"topic": "n", "fixed_start_index": 1}, "belong to strategy adminutils"),
+        ("topic_created", {"topic": "n", "replica_assignment": {}}, "has no partitions"),
+        ("topic_created", {"topic": "n", "replica_assignment": {"0": []}}, "empty replica list"),
+        ("topic_created", {"topic": "n", "replica_assignment": {"0": [1, 1]}}, "broker 1 more than once"),
+        ("topic_created", {"topic": "n", "replica_assignment": {"0": [9]}}, "no such broker is registered"),
+        ("topic_created", {"topic": "n", "replica_assignment": {"-1": [1]}}, "no partition id"),
+        ("topic_created", {"topic": "n", "replica_assignment": {"0": [1], "1": [1, 2]}}, "not consistent"),
+        ("topic_created", {"topic": "n", "partitions": 1, "replica_assignment": {"0": [1]}}, "was also given"),
+        ("topic_deleted", {"topic": "nope"}, "topic nope is not known"),
+        ("partitions_added", {"topic": "nope", "partitions": 3}, "topic nope is not known"),
+        ("partitions_added", {"topic": "t", "partitions": 6}, "already has 6"),
+        ("partitions_added", {"topic": "t", "partitions": 5}, "would not be an increase"),
+        ("replication_factor_changed", {"topic": "nope", "replication_factor": 2}, "topic nope is not known"),
+        ("replication_factor_changed", {"topic": "t", "replication_factor": 7}, "7"),
+        ("broker_left", {"broker_id": 9, "reason": "failed"}, "broker 9 is not part of the cluster"),
+        ("broker_changed", {"broker_id": 9, "rack": "a"}, "broker 9 is not part of the cluster"),
+        ("rebalance_requested", {"topics": ["nope"]}, "topic nope is not known"),
+        ("preferred_election_requested", {"topics": ["nope"]}, "topic nope is not known"),
+        ("plan_approved", {"plan_version": 7, "digest": "d"}, "there is no version 7: the cluster has versions 1 to 2"),
+        ("plan_rolled_back", {"plan_version": 1, "digest": "d"}, "moved no replicas"),
+        ("plan_progress", {"plan_version": 0, "state": "started"}, "there is no version 0"),
+        (
+            "assignment_observed",
+            {"partitions": [{"topic": "t", "partition": 0, "replicas": [1, 1]}]},
+            "names a broker more than once",
+        ),
+    ],
+)
+def test_what_cannot_be_is_rejected_with_the_reason_and_changes_nothing(
+    six: Driver, kind: str, fields: dict[str, object], reason: str
+) -> None:
+    before = six.layout()
+    result = six.batch(six.event(kind, event_id="bad", **fields))
+    assert outcomes(result) == {"bad": "rejected"}
+    assert reason in reasons(result)["bad"]
+    assert not result.versions
+    assert six.layout() == before
+
+
+def test_a_failed_broker_keeps_its_replicas_until_its_grace_is_over(six: Driver) -> None:
+    before = six.layout()
+    failed = six.batch(six.event("broker_left", broker_id=3, reason="failed", minute=1))
+    assert [v.kind for v in failed.versions] == ["membership"]
+    assert six.layout() == before
+    assert not six.batch(minute=30.9).versions
+    (healed,) = six.batch(minute=31).versions
+    assert line(healed) == "v4 heal not_required: grace of broker 3 over at 2026-01-01T00:31:00+00:00"
+    assert healed.numbers.moved_replicas == healed.numbers.lower_bound == 3
+    assert all(3 not in replicas for replicas in six.layout()["t"])
+    assert not six.batch(minute=99).versions
+
+
+def test_a_failed_broker_that_returns_is_not_healed(six: Driver) -> None:
+    before = six.layout()
+    six.batch(six.event("broker_left", broker_id=3, reason="failed", minute=1))
+    (back,) = six.batch(six.event("broker_joined", broker_id=3, minute=5)).versions
+    assert line(back) == "v4 membership not_required: broker 3 returned within its grace"
+    assert not six.batch(minute=99).versions
+    assert six.layout() == before
+
+
+def test_a_backlog_is_planned_by_the_time_of_its_events(six: Driver) -> None:
+    """The return is in the same backlog, hours ago: nothing may be healed away meanwhile."""
+    first = six.batch(six.event("broker_left", broker_id=3, reason="failed", minute=1), minute=600)
+    second = six.batch(six.event("broker_joined", broker_id=3, minute=20), minute=601)
+    assert [v.kind for v in (*first.versions, *second.versions)] == ["membership", "membership"]
+
+
+def test_a_deadline_passes_before_a_later_event_of_the_same_batch(six: Driver) -> None:
+    result = six.batch(
+        six.event("broker_left", broker_id=3, reason="failed", minute=1),
+        six.event("topic_created", topic="u", partitions=6, replication_factor=3, minute=45),
+    )
+    assert [v.kind for v in result.versions] == ["membership", "heal", "topics"]
+
+
+def test_nothing_new_is_placed_on_a_failed_broker(six: Driver) -> None:
+    six.batch(six.event("broker_left", broker_id=3, reason="failed", minute=1))
+    six.batch(six.event("topic_created", topic="u", partitions=6, replication_factor=3, minute=2))
+    assert all(3 not in replicas for replicas in six.layout()["u"])
+
+
+@pytest.mark.parametrize("reason", ["decommissioned", "unregistered"])
+def test_a_broker_that_leaves_for_good_is_emptied_at_once(six: Driver, reason: str) -> None:
+    (healed,) = six.batch(six.event("broker_left", broker_id=3, reason=reason, minute=1)).versions
+    assert (healed.kind, healed.cause) == ("heal", f"broker 3 {reason}")
+    assert (healed.numbers.moved_replicas, healed.numbers.lower_bound) == (3, 3)
+    assert all(3 not in replicas for replicas in six.layout()["t"])
+
+
+def test_what_cannot_be_healed_is_healed_when_a_broker_joins() -> None:
+    driver = Driver()
+    driver.racks({"a": [1, 2, 3]})
+    driver.batch(driver.event("topic_created", topic="t", partitions=1, replication_factor=3))
+    (left,) = driver.batch(driver.event("broker_left", broker_id=3, reason="unregistered", minute=1)).versions
+    assert left.kind == "membership"
+    assert "not healed" in left.cause
+    (joined,) = driver.batch(driver.event("broker_joined", broker_id=4, rack="a", minute=2)).versions
+    assert joined.kind == "heal"
+    assert sorted(driver.layout()["t"][0]) == [1, 2, 4]
+
+
+def test_a_rebalance_waits_for_approval_and_is_applied_exactly_as_proposed(six: Driver) -> None:
+    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
+    before = six.layout()
+    (proposed,) = six.batch(six.event("rebalance_requested", minute=2)).versions
+    assert (proposed.kind, proposed.approval) == ("rebalance", "proposed")
+    assert six.layout() == before
+    approval = six.event("plan_approved", plan_version=proposed.plan_version, digest=proposed.digest, minute=3)
+    (approved,) = six.batch(approval).versions
+    assert (approved.approval, approved.base_version) == ("approved", proposed.plan_version)
+    assert approved.digest == proposed.digest
+    assert approved.moves == proposed.moves
+    assert six.layout() != before
+    assert sum(replicas.count(7) for replicas in six.layout()["t"]) == 2
+
+
+def test_an_approval_with_another_digest_is_rejected(six: Driver) -> None:
+    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
+    (proposed,) = six.batch(six.event("rebalance_requested", minute=2)).versions
+    result = six.batch(six.event("plan_approved", event_id="x", plan_version=proposed.plan_version, digest="no"))
+    assert outcomes(result) == {"x": "rejected"}
+    assert "is not that of version" in reasons(result)["x"]
+
+
+def test_an_approval_is_stale_once_the_cluster_moved_on(six: Driver) -> None:
+    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
+    (proposed,) = six.batch(six.event("rebalance_requested", minute=2)).versions
+    six.batch(six.event("topic_created", topic="u", minute=3))
+    result = six.batch(
+        six.event("plan_approved", event_id="x", plan_version=proposed.plan_version, digest=proposed.digest)
+    )
+    assert outcomes(result) == {"x": "stale"}
+    assert "the cluster is at version 5" in reasons(result)["x"]
+
+
+def test_a_rejected_plan_stays_on_record_and_can_no_longer_be_approved(six: Driver) -> None:
+    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
+    (proposed,) = six.batch(six.event("rebalance_requested", minute=2)).versions
+    of = {"plan_version": proposed.plan_version, "digest": proposed.digest}
+    (rejection,) = six.batch(six.event("plan_rejected", **of)).versions
+    assert (rejection.kind, rejection.approval, rejection.base_version) == ("rejection", "rejected", 4)
+    assert outcomes(six.batch(six.event("plan_approved", event_id="x", **of))) == {"x": "stale"}
+
+
+def test_a_balanced_cluster_needs_no_rebalance(six: Driver) -> None:
+    result = six.batch(six.event("rebalance_requested", event_id="r"))
+    assert outcomes(result) == {"r": "no_effect"}
+    assert reasons(result) == {"r": "the cluster is in balance"}
+
+
+def test_a_rollback_restores_the_layout_as_a_new_version(six: Driver) -> None:
+    before = six.layout()
+    (healed,) = six.batch(six.event("broker_left", broker_id=3, reason="decommissioned", minute=1)).versions
+    six.batch(six.event("broker_joined", broker_id=3, rack="b", minute=2))
+    roll = six.event("plan_rolled_back", plan_version=healed.plan_version, digest=healed.digest, minute=3)
+    (rolled,) = six.batch(roll).versions
+    assert (rolled.kind, rolled.base_version, rolled.numbers.moved_replicas) == ("rollback", healed.plan_version, 3)
+    assert six.layout() == before
+
+
+def test_a_rollback_onto_a_broker_that_is_gone_is_rejected(six: Driver) -> None:
+    (healed,) = six.batch(six.event("broker_left", broker_id=3, reason="unregistered", minute=1)).versions
+    roll = six.event("plan_rolled_back", event_id="x", plan_version=healed.plan_version, digest=healed.digest)
+    result = six.batch(roll)
+    assert outcomes(result) == {"x": "rejected"}
+    assert "cannot be undone" in reasons(result)["x"]
+
+
+def test_a_rollback_is_stale_where_a_partition_has_changed_since(six: Driver) -> None:
+    (healed,) = six.batch(six.event("broker_left", broker_id=3, reason="decommissioned", minute=1)).versions
+    six.batch(six.event("topic_deleted", topic="t", minute=2))
+    roll = six.event("plan_rolled_back", event_id="x", plan_version=healed.plan_version, digest=healed.digest)
+    assert outcomes(six.batch(roll)) == {"x": "stale"}
+
+
+def test_the_replication_factor_is_raised_and_lowered(six: Driver) -> None:
+    (lowered,) = six.batch(six.event("replication_factor_changed", topic="t", replication_factor=2, minute=1)).versions
+    assert (lowered.kind, lowered.numbers.moved_replicas) == ("replication_factor", 0)
+    assert {len(replicas) for replicas in six.layout()["t"]} == {2}
+    (raised,) = six.batch(six.event("replication_factor_changed", topic="t", replication_factor=3, minute=2)).versions
+    assert raised.numbers.moved_replicas == 6
+    assert {len(replicas) for replicas in six.layout()["t"]} == {3}
+
+
+def test_partitions_added_continue_the_layout_of_adminutils() -> None:
+    driver = Driver('[policy]\nstrategy = "adminutils"\n')
+    driver.racks({"a": [0], "b": [1], "c": [2]})
+    driver.batch(
+        driver.event("topic_created", topic="t", partitions=2, replication_factor=2, fixed_start_index=1),
+        driver.event("topic_created", topic="whole", partitions=5, replication_factor=2, fixed_start_index=1),
+        driver.event("partitions_added", topic="t", partitions=5),
+    )
+    assert driver.layout()["t"] == driver.layout()["whole"]
+
+
+def test_partitions_added_to_a_topic_with_gaps_come_after_its_last_id(six: Driver) -> None:
+    six.batch(six.event("topic_created", topic="m", replica_assignment={"10": [1, 3], "40": [5, 1]}))
+    six.batch(six.event("partitions_added", topic="m", partitions=4))
+    assert six.memory.clusters["c"].topics["m"].partitions.tolist() == [10, 40, 41, 42]
+
+
+def test_an_observation_adopts_what_is_new_and_corrects_what_differs(six: Driver) -> None:
+    observed = [
+        {"topic": "t", "partition": 0, "replicas": [6, 4, 2], "leader": 6, "isr": [6, 4]},
+        {"topic": "old", "partition": 0, "replicas": [1, 2]},
+    ]
+    (version,) = six.batch(six.event("assignment_observed", partitions=observed)).versions
+    assert line(version) == "v3 observation not_required: observed: 1 partitions adopted, 1 corrected"
+    assert six.layout()["old"] == [[1, 2]]
+    assert six.layout()["t"][0] == [6, 4, 2]
+    again = six.batch(six.event("assignment_observed", event_id="again", partitions=observed))
+    assert outcomes(again) == {"again": "no_effect"}
+
+
+def test_a_preferred_election_moves_nothing(six: Driver) -> None:
+    before = six.layout()
+    (election,) = six.batch(six.event("preferred_election_requested")).versions
+    assert (election.kind, election.numbers.partitions_changed, election.numbers.moved_replicas) == ("election", 6, 0)
+    assert six.layout() == before
+
+
+def test_progress_is_recorded_and_changes_no_version(six: Driver) -> None:
+    result = six.batch(six.event("plan_progress", event_id="p", plan_version=2, state="completed"))
+    assert outcomes(result) == {"p": "applied"}
+    assert [report.state for report in result.progress] == ["completed"]
+    assert not result.versions
+
+
+def test_the_same_event_again_is_a_duplicate(six: Driver) -> None:
+    event = six.event("topic_created", topic="u", event_id="once")
+    assert outcomes(six.batch(event)) == {"once": "applied"}
+    again = six.batch(event, event)
+    assert [e.outcome for e in again.unplanned] == ["duplicate", "duplicate"]
+    assert not again.versions
+
+
+def test_a_rejected_event_sent_again_is_a_duplicate(six: Driver) -> None:
+    event = six.event("topic_deleted", topic="nope", event_id="once")
+    assert outcomes(six.batch(event)) == {"once": "rejected"}
+    assert outcomes(six.batch(event)) == {"once": "duplicate"}
+
+
+def test_the_same_id_in_another_cluster_is_another_event(six: Driver) -> None:
+    event = six.event("broker_joined", broker_id=1, event_id="e1", cluster="other")
+    assert outcomes(six.batch(event)) == {"e1": "applied"}
+
+
+def test_older_news_than_what_is_known_is_stale(six: Driver) -> None:
+    six.batch(six.event("broker_left", broker_id=3, reason="unregistered", minute=10))
+    late = six.batch(six.event("broker_joined", event_id="late", broker_id=3, rack="b", minute=5))
+    assert outcomes(late) == {"late": "stale"}
+    assert "newer news of broker:3 occurred at 2026-01-01T00:10:00+00:00" in reasons(late)["late"]
+    assert all(b.broker_id != 3 for b in six.memory.clusters["c"].members())
+
+
+def test_outcomes_that_change_nothing_ride_along_with_a_version_of_their_batch(six: Driver) -> None:
+    result = six.batch(
+        six.event("broker_joined", event_id="same", broker_id=1, rack="a"),
+        six.event("topic_created", event_id="new", topic="u"),
+        six.event("topic_deleted", event_id="bad", topic="nope"),
+        b"no json",
+    )
+    assert [(e.event_id, e.outcome) for v in result.versions for e in v.events] == [
+        ("new", "applied"),
+        ("same", "no_effect"),
+    ]
+    assert [(e.event_id, e.outcome) for e in result.unplanned] == [(None, "malformed"), ("bad", "rejected")]
+
+
+def test_clusters_do_not_disturb_each_other(six: Driver) -> None:
+    before = six.layout()
+    six.batch(
+        six.event("broker_joined", broker_id=1, cluster="other", rack="z"),
+        six.event("topic_created", topic="t", cluster="other"),
+        six.event("broker_left", broker_id=1, reason="decommissioned", cluster="other", minute=1),
+    )
+    assert six.layout() == before
+    assert six.memory.clusters["other"].version == 3
+
+
+def test_policy_decides_what_a_departure_triggers() -> None:
+    driver = Driver('[policy]\non_failed = "nothing"\non_decommissioned = "nothing"\n')
+    driver.racks(RACKS)
+    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
+    before = driver.layout()
+    driver.batch(driver.event("broker_left", broker_id=3, reason="failed", minute=1))
+    driver.batch(driver.event("broker_left", broker_id=4, reason="decommissioned", minute=1))
+    driver.batch(minute=999)
+    assert driver.layout() == before
+
+
+def test_a_gated_heal_records_the_departure_at_once_and_proposes_the_moves() -> None:
+    driver = Driver('[policy]\napproval = ["heal"]\n')
+    driver.racks(RACKS)
+    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
+    before = driver.layout()
+    fact, proposal = driver.batch(driver.event("broker_left", broker_id=3, reason="decommissioned", minute=1)).versions
+    assert (fact.kind, fact.approval) == ("membership", "not_required")
+    assert (proposal.kind, proposal.approval) == ("heal", "proposed")
+    assert driver.layout() == before
+    driver.batch(driver.event("plan_approved", plan_version=4, digest=proposal.digest))
+    assert all(3 not in replicas for replicas in driver.layout()["t"])
+
+
+def test_a_joined_broker_is_filled_where_policy_says_so() -> None:
+    driver = Driver('[policy]\non_joined = "rebalance"\napproval = []\n')
+    driver.racks(RACKS)
+    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
+    (version,) = driver.batch(driver.event("broker_joined", broker_id=7, rack="a", minute=1)).versions
+    assert (version.kind, version.approval) == ("rebalance", "not_required")
+    assert version.numbers.moved_replicas == version.numbers.lower_bound == 2
+
+
+def test_the_budget_limits_a_rebalance() -> None:
+    driver = Driver("[policy]\nmax_moves = 1\napproval = []\n")
+    driver.racks(RACKS)
+    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
+    driver.batch(driver.event("broker_joined", broker_id=7, rack="a", minute=1))
+    (version,) = driver.batch(driver.event("rebalance_requested", max_moves=5, minute=2)).versions
+    assert version.numbers.moved_replicas == 1
+
+
+def test_excluded_topics_are_left_alone() -> None:
+    driver = Driver('[policy]\nexclude_topics = ["__*"]\napproval = []\n')
+    driver.racks(RACKS)
+    for topic in ("t", "__offsets"):
+        driver.batch(driver.event("topic_created", topic=topic, partitions=6, replication_factor=3))
+    before = driver.layout()
+    driver.batch(driver.event("broker_joined", broker_id=7, rack="a", minute=1))
+    driver.batch(driver.event("rebalance_requested", minute=2))
+    assert driver.layout()["__offsets"] == before["__offsets"]
+    assert driver.layout()["t"] != before["t"]
