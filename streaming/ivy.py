@@ -28,6 +28,10 @@ from streaming.java import Java
 from streaming.trust_store import trust_options
 
 SETTINGS_VARIABLE = "REPLICA_PLANNER_IVY_SETTINGS"
+ADVICE = (
+    "the first start of Spark needs the network; behind a proxy it needs HTTPS_PROXY, and SSL_CERT_FILE where the proxy"
+    f" has a certificate of its own; for a mirror, name an Ivy settings file in {SETTINGS_VARIABLE}"
+)
 STALLED_AFTER = 120.0  # seconds without a new byte
 POLL_INTERVAL = 0.1  # seconds
 
@@ -59,11 +63,7 @@ def retrieve(jars: Sequence[Jar], work: Path, java: Java, *, settings: str | Non
     if missing:
         details = log.read_text("utf-8", errors="replace")
         raise JarError(
-            f"{missing[0]} could not be downloaded ({_reason(details)}): the first start of Spark needs the network, and"
-            " behind a proxy HTTPS_PROXY, and SSL_CERT_FILE if it has a certificate of its own; or an Ivy settings file in"
-            f" {SETTINGS_VARIABLE} that names your mirror; later starts need none of them.",
-            jar=missing[0],
-            details=details,
+            f"{missing[0]} could not be downloaded ({_reason(details)}): {ADVICE}.", jar=missing[0], details=details
         )
     return work / "jars"
 
