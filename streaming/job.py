@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 POLL_SECONDS: Final = 0.1
 QUIET_SECONDS: Final = 5.0
@@ -60,10 +60,13 @@ def run_job(
             query = _start(session, config, batches, once=once)
             if started is not None:
                 started()
-            _watch(query, batches, wish)
-            if once or config.job.trigger == "available-now":
-                batches.tick(session, datetime.now(UTC))
-            batches.close()
+            try:
+                _watch(query, batches, wish)
+                # Asked to stop, it may have left events unread that say how the time went by.
+                if (once or config.job.trigger == "available-now") and not wish.is_set():
+                    batches.tick(session, datetime.now(UTC))
+            finally:
+                batches.close()
     finally:
         if own:
             session.stop()

@@ -120,17 +120,24 @@ class MicroBatches:
         if self._memory is None:
             self._app_id = self._app_id or checkpoint_identity(spark, self.config.job.checkpoint)
             self._memory = load_memory(spark, tables, self._app_id, batch_id)
+            # First of all: a projection counts as complete up to the newest version in it.
+            self._project(spark, tables, self._memory.behind)
+            self._memory.behind = []
         return self._memory
 
     def _publish(self, spark: SparkSession, tables: Tables, result: BatchResult) -> None:
         """Tell those who watch, now that the journal has it."""
-        if result.versions:
-            if self._projector is None:
-                interval = parse_duration(self.config.job.projection_interval).total_seconds()
-                self._projector = Projector(spark, tables, interval)
-            self._projector.add(result.versions)
+        self._project(spark, tables, result.versions)
         if self.observer is not None:
             self.observer(result)
+
+    def _project(self, spark: SparkSession, tables: Tables, versions: Sequence[PlanVersion]) -> None:
+        if not versions:
+            return
+        if self._projector is None:
+            interval = parse_duration(self.config.job.projection_interval).total_seconds()
+            self._projector = Projector(spark, tables, interval)
+        self._projector.add(versions)
 
 
 def plan_batch(

@@ -26,10 +26,11 @@ NEVER = -1
 
 @dataclass(slots=True)
 class Memory:
-    """The state of all clusters, and the last batch of this query that the journal has."""
+    """The state of all clusters, the last batch of this query that the journal has, and what projections lack."""
 
     committed: int = NEVER
     clusters: dict[str, ClusterState] = field(default_factory=dict)
+    behind: list[PlanVersion] = field(default_factory=list)
 
     def cluster(self, cluster_id: str) -> ClusterState:
         """The state of a cluster; a new one where nothing is known of it."""
@@ -46,11 +47,15 @@ def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int)
     assignments = tables.read(spark, ASSIGNMENTS, ASSIGNMENTS.schema.names)
     _take_brokers(memory, brokers)
     _take_assignments(memory, assignments)
-    journal = _read_journal(spark, tables, _reach(brokers), _reach(assignments))
+    brokers_at, assignments_at = _reach(brokers), _reach(assignments)
+    journal = _read_journal(spark, tables, brokers_at, assignments_at)
     mine = journal.filter(pc.equal(journal["app_id"], app_id))
     memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
     for version in versions_from_arrow(journal):
         memory.cluster(version.cluster_id).fold(version)
+        reached = min(reach.get(version.cluster_id, 0) for reach in (brokers_at, assignments_at))
+        if version.plan_version > reached and (version.broker_changes or version.moves):
+            memory.behind.append(version)
     _take_seen(memory, spark, tables, app_id, batch_id)
     return memory
 
