@@ -17,7 +17,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from streaming.cli.render import plan_table, print_table
+from streaming.cli.render import plan_table, rich_table
 from streaming.cli.watching import event_line, version_line
 from streaming.config import Config, load_config
 from streaming.delivery import deliver
@@ -159,7 +159,7 @@ def main() -> None:
         raise SystemExit(f"the story broke off: {story.failure}")
     screen.print(Text(f"\nThe end, after {time.monotonic() - began:.0f} seconds. What was decided:\n", style="bold"))
     versions = History(config.tables.root).versions(story.cluster)
-    print_table(plan_table(versions))
+    screen.print(rich_table(plan_table(versions)))
     heal = next(v for v in versions if v.kind == "heal")
     screen.print("\nTry next:")
     for command in (

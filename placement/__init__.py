@@ -6,6 +6,19 @@ No Spark, no clock, no I/O, no logging, no global randomness. Same input, same o
 from placement.adminutils import place_adminutils
 from placement.adminutils_infer import extend_adminutils, infer_start
 from placement.balanced import place_balanced
+from placement.errors import (
+    DuplicateBrokerError,
+    IncompleteRackError,
+    InvalidAssignmentError,
+    InvalidBrokerError,
+    InvalidJsonError,
+    InvalidKeyError,
+    InvalidPartitionError,
+    InvalidPartitionsError,
+    InvalidReplicationFactorError,
+    InvalidStartIndexError,
+    PlacementError,
+)
 from placement.load import Load
 from placement.model import Assignment, Broker
 from placement.plan import Balance, Move, Moves, Replan, Terms
@@ -18,9 +31,20 @@ __all__ = [
     "Balance",
     "Broker",
     "Change",
+    "DuplicateBrokerError",
+    "IncompleteRackError",
+    "InvalidAssignmentError",
+    "InvalidBrokerError",
+    "InvalidJsonError",
+    "InvalidKeyError",
+    "InvalidPartitionError",
+    "InvalidPartitionsError",
+    "InvalidReplicationFactorError",
+    "InvalidStartIndexError",
     "Load",
     "Move",
     "Moves",
+    "PlacementError",
     "Replan",
     "Terms",
     "Verification",

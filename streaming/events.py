@@ -191,10 +191,7 @@ AnyEvent = (
     | PlanProgress
 )
 
-EVENT_TYPES: Final[dict[str, type[Event]]] = {
-    str(cls.__struct_config__.tag): cls
-    for cls in AnyEvent.__args__  # type: ignore[attr-defined]
-}
+EVENT_TYPES: Final[dict[str, type[Event]]] = {str(cls.__struct_config__.tag): cls for cls in AnyEvent.__args__}
 
 
 class Header(Struct, frozen=True):

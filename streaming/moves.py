@@ -65,7 +65,8 @@ class TopicMoves:
 def moves_of(plan: Replan) -> list[TopicMoves]:
     """The moves of a replan, topic by topic."""
     moves = plan.moves
-    starts = np.flatnonzero(np.r_[True, moves.topic_index[1:] != moves.topic_index[:-1]]) if len(moves) else []
+    changes = np.flatnonzero(moves.topic_index[1:] != moves.topic_index[:-1]) + 1
+    starts = [0, *changes.tolist()] if len(moves) else []
     ends = [*starts[1:], len(moves)]
     reasons = np.array(REASONS, object)[moves.reason].tolist()
     return [

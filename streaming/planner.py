@@ -23,7 +23,7 @@ from streaming.decisions.approvals import (
     preferred_election_requested,
 )
 from streaming.decisions.brokers import broker_changed, broker_joined, broker_left, grace_over
-from streaming.decisions.decision import Answer, Decision, NoEffect, Stale, balance, named
+from streaming.decisions.decision import Answer, Decision, NoEffect, Stale, balance, moment_text, named
 from streaming.decisions.moving import rebalance, replication_factor_changed
 from streaming.decisions.observed import assignment_observed
 from streaming.decisions.topics import partitions_added, topic_created, topic_deleted
@@ -110,7 +110,9 @@ class ClusterPlanner:
         self.advance(event.occurred_at)
         known = self.state.clocks.get(event.entity)
         if known is not None and event.occurred_at < known:
-            self._settled.append(record(line, "stale", f"newer news of {event.entity} occurred at {known.isoformat()}"))
+            self._settled.append(
+                record(line, "stale", f"newer news of {event.entity} occurred at {moment_text(known)}")
+            )
             return
         try:
             answer = self._decide(event)

@@ -105,7 +105,7 @@ class Projector:
     def __init__(self, spark: SparkSession, tables: Tables, interval: float) -> None:
         self._spark = spark.newSession()
         for key in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled"):
-            self._spark.conf.set(key, spark.conf.get(key))
+            self._spark.conf.set(key, str(spark.conf.get(key)))
         self._tables = tables
         self._interval = interval
         self._waiting: list[PlanVersion] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -102,7 +103,7 @@ def _read_bytes(path: str) -> bytes:
         raise InputError(f"{path}: cannot be read: {error.strerror}", path=path) from error
 
 
-def make_event(event_type: str, given: dict[str, str | None]) -> bytes:
+def make_event(event_type: str, given: Mapping[str, str | None]) -> bytes:
     """One event as a line of JSON, from texts.
 
     Raises:

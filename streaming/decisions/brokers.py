@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from streaming.config import Policy
-from streaming.decisions.decision import Answer, Decision, NoEffect, named
+from streaming.decisions.decision import Answer, Decision, NoEffect, moment_text, named
 from streaming.decisions.moving import heal, rebalance
 from streaming.errors import RejectedEvent
 from streaming.events import BrokerChanged, BrokerJoined, BrokerLeft
@@ -72,7 +72,7 @@ def _failed(state: ClusterState, event: BrokerLeft, policy: Policy, known: Broke
         return NoEffect(f"broker {event.broker_id} is {known.state} already")
     deadline = event.occurred_at + policy.grace_period if policy.on_failed == "heal" else None
     failed = replace(known, state="failed", since=event.occurred_at, deadline=deadline)
-    wait = f"healed after {deadline.isoformat()} unless it returns" if deadline else "policy: no healing"
+    wait = f"to be healed at {moment_text(deadline)} unless it returns" if deadline else "policy: no healing"
     return Decision("membership", f"broker {event.broker_id} failed; {wait}", brokers=(failed,))
 
 
@@ -97,4 +97,4 @@ def grace_over(state: ClusterState, policy: Policy, overdue: Sequence[BrokerReco
     dead = tuple(replace(b, state="dead", deadline=None) for b in overdue)
     brokers = named([b.broker_id for b in dead])
     plural = "s" if len(dead) > 1 else ""
-    return heal(state, policy, f"grace of broker{plural} {brokers} over at {now.isoformat()}", dead)
+    return heal(state, policy, f"grace of broker{plural} {brokers} over at {moment_text(now)}", dead)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
@@ -80,3 +81,8 @@ def named(items: Sequence[object]) -> str:
     """A short list for a sentence."""
     shown = ", ".join(str(item) for item in items[:MAX_NAMED])
     return shown if len(items) <= MAX_NAMED else f"{shown} and {len(items) - MAX_NAMED} more"
+
+
+def moment_text(moment: datetime) -> str:
+    """A moment for a sentence, to the second, UTC."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
