@@ -13,7 +13,8 @@ find_python() {
             return
         fi
     done
-    stop "Python 3.11 or later is needed, and ${PYTHON:-python3} is $("${PYTHON:-python3}" -V 2>&1 || true):" \
+    found=$("${PYTHON:-python3}" -V 2>/dev/null) || found="not to be found"
+    stop "Python 3.11 or later is needed, and ${PYTHON:-python3} is $found:" \
         "install one, or name one that you have (make install PYTHON=/path/to/python3.11)."
 }
 
