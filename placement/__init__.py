@@ -21,8 +21,10 @@ from placement.errors import (
 )
 from placement.load import Load
 from placement.model import Assignment, Broker
+from placement.partitioner import partition_for_key, partitions_for_keys
 from placement.plan import Balance, Move, Moves, Replan, Terms
 from placement.replan import replan
+from placement.skew import key_skew
 from placement.striped import place_striped
 from placement.verify import Change, Verification, Violation, verify, verify_moves
 
@@ -51,6 +53,9 @@ __all__ = [
     "Violation",
     "extend_adminutils",
     "infer_start",
+    "key_skew",
+    "partition_for_key",
+    "partitions_for_keys",
     "place_adminutils",
     "place_balanced",
     "place_striped",

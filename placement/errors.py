@@ -19,6 +19,23 @@ class InvalidPartitionsError(PlacementError):
         self.partitions = partitions
 
 
+class InvalidPartitionError(PlacementError):
+    """A record names, or a partitioner chose, a partition that the topic does not have."""
+
+    def __init__(self, message: str, *, partition: int, partitions: int) -> None:
+        super().__init__(message)
+        self.partition = partition
+        self.partitions = partitions
+
+
+class InvalidKeyError(PlacementError):
+    """A record's key is neither bytes nor text."""
+
+    def __init__(self, message: str, *, key: object) -> None:
+        super().__init__(message)
+        self.key = key
+
+
 class InvalidReplicationFactorError(PlacementError):
     """The replication factor is not positive, or larger than the number of usable brokers."""
 
