@@ -65,8 +65,7 @@ def place_balanced(
     rank = interleaved_rank(fleet, zlib.crc32(topic.encode(errors="surrogatepass")) + start_partition_id)
     share = _share(fleet, partitions, replication_factor, load.replicas_on(ids), rank)
     rows = _wrap_around(fleet, partitions, replication_factor, share, rank)
-    every = np.ones(rows.shape, np.bool_)
-    leading = elect(rows, every, np.full(partitions, -1), load.leaders_on(ids), fleet.capacity)
+    leading = elect(rows, np.zeros(rows.shape, np.int64), load.leaders_on(ids), fleet.capacity)
     key = np.tile(np.arange(replication_factor), (partitions, 1))
     key[np.arange(partitions), leading] = -1
     return ids[np.take_along_axis(rows, np.argsort(key, axis=1, kind="stable"), axis=1)]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.digest import digest_of
-from placement.leaders import elect
+from placement.leaders import FRESH, KEEP, NEVER, SURVIVOR, elect
 from placement.load import Int64Array
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.plan import REASONS, Balance, Moves, Replan, Terms
@@ -90,21 +90,19 @@ def _elected(problem: Problem, index: Int32Array, fixed: BoolArray) -> Int32Arra
     free = np.flatnonzero(~fixed)
     replicas = index[free]
     base = np.bincount(layout[fixed, 0][layout[fixed, 0] < fleet.present], minlength=fleet.present)
-    placed = replicas != NO_BROKER
-    keep = _place_of(replicas, layout[free, 0])
-    survivor = placed & (replicas[:, :, None] == layout[free][:, None, :]).any(axis=2)
-    survivor |= placed & ~survivor.any(axis=1)[:, None]
-    leading = elect(replicas, survivor, keep, base, fleet.capacity)
-    leading = elect(replicas, placed, leading, base, fleet.capacity)
+    leading = elect(replicas, _leading_cost(replicas, layout[free]), base, fleet.capacity)
     result = index.copy()
     result[free] = _first(replicas, leading)
     return result
 
 
-def _place_of(replicas: Int32Array, broker: Int32Array) -> Int64Array:
-    """The place of a broker in each row, -1 where it is not."""
-    here = replicas == broker[:, None]
-    return np.where(here.any(axis=1), here.argmax(axis=1), -1)
+def _leading_cost(replicas: Int32Array, before: Int32Array) -> Int64Array:
+    """What each place costs as a leader, int64, shape of ``replicas``."""
+    cost = np.full(replicas.shape, FRESH, np.int64)
+    for column in range(before.shape[1]):
+        cost[replicas == before[:, column : column + 1]] = SURVIVOR if column else KEEP
+    cost[replicas == NO_BROKER] = NEVER
+    return cost
 
 
 def _first(replicas: Int32Array, leading: Int64Array) -> Int32Array:

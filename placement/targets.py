@@ -63,6 +63,11 @@ def targets(room: Room, held: Int64Array, rank: Int64Array) -> Int64Array:
     return result
 
 
+def price_bracket(room: Room) -> tuple[Int64Array, Int64Array]:
+    """The fewest and the most units that each broker has in any best distribution, int64, shape ``(n,)`` each."""
+    return _bracket(room, *_groups(room))
+
+
 def balance(load: Int64Array, capacity: NDArray[np.float64]) -> float:
     """Sum of load^2 / capacity: what planning makes as small as it can be."""
     return float(np.sum(np.square(load.astype(np.float64)) / capacity))
