@@ -79,6 +79,8 @@ def _from_objects(keys: Sequence[bytes | str | None]) -> KeyColumn:
 
 def _from_arrow(keys: Any) -> KeyColumn:
     """From the buffers of an Arrow array: validity bits, offsets, bytes."""
+    if str(keys.type) == "null":
+        return _from_objects([None] * len(keys))
     offset_type = _ARROW_OFFSETS.get(str(keys.type))
     if offset_type is None:
         raise InvalidKeyError(f"keys are binary or text, not an Arrow array of {keys.type}", key=str(keys.type))

@@ -89,6 +89,7 @@ def test_null_keys_have_no_partition_of_their_own():
     wanted = [WANTED[1], NO_PARTITION, WANTED[2]]
     for keys in (["a", None, "user-1"], pa.array(["a", None, "user-1"]), pa.chunked_array([["a"], [None, "user-1"]])):
         assert partitions_for_keys(keys, 7).tolist() == wanted
+    assert partitions_for_keys(pa.nulls(2), 7).tolist() == [NO_PARTITION] * 2
     assert partitions_for_keys(pa.array(["x", None, "a", None, "user-1"])[2:], 7).tolist() == wanted
 
 
