@@ -17,7 +17,12 @@ install: $(INSTALLED) java ## create .venv with the locked dependencies, and see
 
 $(INSTALLED): pyproject.toml requirements/bootstrap.txt requirements/dev.txt tools/install.sh
 	@PYTHON="$(PYTHON)" sh tools/install.sh
-	@touch $@
+	@pwd > $@
+
+# A .venv knows the path it was made at: in a checkout that was moved it is made again.
+ifneq "$(shell cat $(INSTALLED) 2>/dev/null)" "$(shell pwd)"
+.PHONY: $(INSTALLED)
+endif
 
 java: $(INSTALLED)
 	@sh tools/java.sh

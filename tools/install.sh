@@ -55,7 +55,11 @@ install_with_pip() {
         .venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 }
 
-is_recent .venv/bin/python || create_venv
+was_moved() { [ -e .venv/installed.stamp ] && [ "$(cat .venv/installed.stamp)" != "$(pwd)" ]; }
+
+if was_moved || ! is_recent .venv/bin/python; then
+    create_venv
+fi
 echo "Installing the locked dependencies into .venv"
 install_with_uv || {
     echo "uv did not manage it: trying with pip"
