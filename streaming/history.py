@@ -9,13 +9,14 @@ from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
+import pyarrow.dataset
 from deltalake.exceptions import TableNotFoundError
 
 from streaming.errors import HistoryError
 from streaming.journal import versions_from_arrow
 from streaming.schemas import PLANS, QUARANTINE, Table
 from streaming.state import ClusterState
+from streaming.tables import dataset
 from streaming.version import PlanVersion
 
 _LIGHT = tuple(name for name in PLANS.schema.names if name not in ("moves", "app_id", "batch_id"))
@@ -30,12 +31,12 @@ class History:
 
     @cached_property
     def _plans(self) -> pa.dataset.Dataset:
-        return self._open(PLANS).to_pyarrow_dataset()
+        return self._open(PLANS)
 
-    def _open(self, table: Table) -> DeltaTable:
+    def _open(self, table: Table) -> pa.dataset.Dataset:
         path = f"{self.root.rstrip('/')}/{table.name}"
         try:
-            return DeltaTable(path)
+            return dataset(path)
         except TableNotFoundError as error:
             raise HistoryError(
                 f"{path}: there is no table yet: run the job first (replica-planner run), or name its conf with --conf",
@@ -109,7 +110,7 @@ class History:
     def quarantine(self, cluster: str | None = None) -> pa.Table:
         """The events that no plan records, in the order in which they were received."""
         wanted = None if cluster is None else pc.field("cluster_id") == cluster
-        table = self._open(QUARANTINE).to_pyarrow_dataset().to_table(filter=wanted)
+        table = self._open(QUARANTINE).to_table(filter=wanted)
         return table.sort_by([("batch_id", "ascending")])
 
 

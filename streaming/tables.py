@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset
 from deltalake import DeltaTable
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from streaming.schemas import TABLES, Table, columns_ddl
 
@@ -22,6 +24,21 @@ _PROPERTIES: Final = {
     "delta.enableDeletionVectors": "false",
     "delta.checkpointInterval": "50",
 }
+
+
+def dataset(path: str) -> pa.dataset.Dataset:
+    """A Delta table for reading, without Spark.
+
+    Local files are read by Arrow itself: through deltalake's own file system, Arrow's threads call back into Python, and
+    now and then abort the process when it ends.
+
+    Raises:
+        TableNotFoundError: there is no Delta table.
+    """
+    table = DeltaTable(path)
+    if "://" in path:
+        return table.to_pyarrow_dataset()
+    return table.to_pyarrow_dataset(filesystem=SubTreeFileSystem(path, LocalFileSystem()))
 
 
 class Tables:
@@ -65,7 +82,7 @@ class Tables:
         if beyond:
             later = pc.field("plan_version") > beyond
             wanted = later if wanted is None else wanted & later
-        return DeltaTable(self.path(table)).to_pyarrow_dataset().to_table(columns=list(columns), filter=wanted)
+        return dataset(self.path(table)).to_table(columns=list(columns), filter=wanted)
 
     def _read_by_spark(
         self, spark: SparkSession, table: Table, columns: Sequence[str], beyond: int, cluster: str | None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 import click
+import numpy as np
 
-from placement import Assignment, Broker, PlacementError, place_adminutils, place_balanced, place_striped
+from placement import Assignment, Broker, Change, PlacementError, place_adminutils, place_balanced, place_striped
 from placement.kafka_json import reassignment_json
+from placement.model import NO_BROKER
 from placement.plan import Moves
+from streaming.cli.main import json_option
 from streaming.errors import InputError
 
 _brokers = click.option("--brokers", "brokers_file", metavar="B.json", required=True, help="The cluster's brokers.")
@@ -201,10 +203,38 @@ def _json(moves: Moves, *, after: bool) -> str:
     return reassignment_json((m.topic, m.partition, m.after if after else m.before) for m in moves)
 
 
-def merged(current: Assignment, plan: Assignment) -> Assignment:
-    """The layout with the plan's partitions replaced."""
-    changes = {(topic, partition): replicas for topic, partition, replicas in plan.rows()}
-    rows: Sequence[tuple[str, int, tuple[int, ...]]] = [
-        (topic, partition, changes.pop((topic, partition), replicas)) for topic, partition, replicas in current.rows()
-    ]
-    return Assignment.from_rows([*rows, *((t, p, r) for (t, p), r in changes.items())])
+@click.command()
+@click.option("--plan", "plan_file", metavar="PLAN.json", required=True, help="The partitions that change.")
+@_current
+@_brokers
+@json_option
+def verify(plan_file: str, current_file: str, brokers_file: str, as_json: bool) -> None:
+    """Check a plan, ours or anyone's, against the layout and the brokers; exit code 1 where it is unsound.
+
+    \b
+    Example:
+      replica-planner verify --plan PLAN.json --current CURRENT.json --brokers B.json
+    """
+    from placement import verify_moves
+
+    current, plan = read_assignment(current_file), read_assignment(plan_file)
+    checked = verify_moves(changes_between(current, plan), read_brokers(brokers_file))
+    violations = [str(violation) for violation in checked.violations]
+    if as_json:
+        click.echo(json.dumps({"sound": bool(checked), "checked": checked.checked, "violations": violations}, indent=2))
+    else:
+        click.echo(f"{checked.checked} partitions checked: {'sound' if checked else 'unsound'}")
+        for violation in violations:
+            click.echo(f"  {violation}")
+    if not checked:
+        raise click.exceptions.Exit(1)
+
+
+def changes_between(current: Assignment, plan: Assignment) -> Change:
+    """The partitions of a plan, with their replicas in the layout as it is; none where they are not in it."""
+    now = {(topic, partition): replicas for topic, partition, replicas in current.rows()}
+    before = [now.get((topic, partition), ()) for topic, partition, _ in plan.rows()]
+    width = max(map(len, before), default=0)
+    padded = [[*replicas, *[NO_BROKER] * (width - len(replicas))] for replicas in before]
+    old = np.array(padded, np.int32).reshape(len(before), width)
+    return Change(plan.topics, plan.topic_index, plan.partition, old, plan.replicas)

@@ -14,6 +14,9 @@ from rich.text import Text
 
 from streaming.version import PlanVersion
 
+LONGEST_UNFOLDED = 24
+"""Wider columns are sentences: they give way where the terminal is narrow."""
+
 TableData = tuple[list[str], list[list[str]]]
 
 
@@ -36,9 +39,11 @@ def rich_table(data: TableData, *, title: str | None = None) -> Table:
     """The same data as a table that rich can draw."""
     header, rows = data
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for name in header:
-        numeric = bool(rows) and all(_numeric(row[header.index(name)]) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for place, name in enumerate(header):
+        numeric = bool(rows) and all(_numeric(row[place]) for row in rows)
+        widest = max([len(name), *(len(row[place]) for row in rows)])
+        prose = widest > LONGEST_UNFOLDED
+        table.add_column(name, justify="right" if numeric else "left", no_wrap=not prose, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     return table
@@ -49,9 +54,12 @@ def _numeric(cell: str) -> bool:
 
 
 def plan_table(versions: Sequence[PlanVersion]) -> TableData:
-    """Plan versions as people compare them: what caused them, what they cost, what they bring."""
+    """Plan versions as people compare them: what caused them, what they cost, what they bring.
+
+    ``replicas`` and ``leaders`` are the fewest and the most on one broker.
+    """
     several = len({version.cluster_id for version in versions}) > 1
-    header = ["version", "kind", "cause", "moves", "bound", "replicas/broker", "leaders/broker", "approval"]
+    header = ["version", "kind", "cause", "moves", "bound", "replicas", "leaders", "approval"]
     rows = [_plan_row(version) for version in versions]
     if several:
         return ["cluster", *header], [[v.cluster_id, *row] for v, row in zip(versions, rows, strict=True)]
@@ -67,10 +75,15 @@ def _plan_row(version: PlanVersion) -> list[str]:
         version.cause,
         str(n.moved_replicas),
         str(n.lower_bound),
-        f"{before.replicas_min}..{before.replicas_max} → {after.replicas_min}..{after.replicas_max}",
-        f"{before.leaders_min}..{before.leaders_max} → {after.leaders_min}..{after.leaders_max}",
-        version.approval.replace("_", " "),
+        change(f"{before.replicas_min}..{before.replicas_max}", f"{after.replicas_min}..{after.replicas_max}"),
+        change(f"{before.leaders_min}..{before.leaders_max}", f"{after.leaders_min}..{after.leaders_max}"),
+        "-" if version.approval == "not_required" else version.approval,
     ]
+
+
+def change(before: str, after: str) -> str:
+    """Before and after, or the one value where nothing changes."""
+    return after if before == after else f"{before} → {after}"
 
 
 def version_numbers(version: PlanVersion) -> dict[str, Any]:
