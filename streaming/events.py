@@ -234,15 +234,24 @@ def decode(raw: bytes, place: str = "") -> Line:
     try:
         return Line(place, line, _events.decode(line))
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        return Line(place, line, None, _problem(error), _header(line))
+        return Line(place, line, None, _problem(error, line), _header(line))
 
 
-def _problem(error: Exception) -> str:
+def _problem(error: Exception, line: bytes) -> str:
     if isinstance(error, RecursionError):
         return "the line is nested too deeply"
     if isinstance(error, UnicodeDecodeError):
-        return f"the line is not UTF-8 at byte {error.start}"
+        return f"the line is not UTF-8 at byte {_not_utf8_at(line)}"
     return str(error).replace("`$`", "the top level").replace("`$.", "`")
+
+
+def _not_utf8_at(line: bytes) -> int:
+    """The first byte that is not UTF-8: the decoder's own error counts from the start of a string in the line."""
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return len(line)
 
 
 def _header(line: bytes) -> Header:
