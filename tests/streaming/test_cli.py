@@ -1,0 +1,257 @@
+"""The command line on tables that were written without Spark, and on files alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from deltalake import write_deltalake
+
+from streaming.cli import cli
+from streaming.journal import quarantine_to_arrow, versions_to_arrow
+from tests.streaming.driving import Driver, at
+
+Run = Callable[..., Result]
+
+BROKERS = [{"id": i, "rack": f"r{i % 3}"} for i in range(1, 7)]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("REPLICA_PLANNER_CONF", raising=False)
+    return lambda *args, **kwargs: CliRunner().invoke(cli, [str(arg) for arg in args], **kwargs)
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Driver:
+    """Six brokers, a topic, a heal, a proposal, and two events that no plan records."""
+    driver = Driver()
+    batches = [
+        driver.racks({"a": [1, 2], "b": [3, 4], "c": [5, 6]}),
+        driver.batch(
+            driver.event("topic_created", topic="t", partitions=6, replication_factor=3, event_id="t6"),
+            driver.event("topic_created", topic="u", partitions=1, replication_factor=9, event_id="u1"),
+            b"{broken",
+            minute=1,
+        ),
+        driver.batch(driver.event("broker_left", broker_id=3, reason="decommissioned", minute=2), minute=2),
+        driver.batch(
+            driver.event("broker_joined", broker_id=7, rack="b", minute=3),
+            driver.event("rebalance_requested", minute=3),
+            minute=3,
+        ),
+    ]
+    root = tmp_path / ".data/tables"
+    for batch in batches:
+        plans = versions_to_arrow(batch.versions, "app", batch.batch_id)
+        write_deltalake(root / "plans", plans, mode="append")
+        refused = quarantine_to_arrow(batch.unplanned, "app", batch.batch_id, batch.batch_time)
+        write_deltalake(root / "quarantine", refused, mode="append")
+    return driver
+
+
+def test_plans_lists_versions_newest_last(run: Run, history: Driver) -> None:
+    lines = run("plans").stdout.splitlines()
+    assert [line.split("\t")[:2] for line in lines] == [
+        ["version", "kind"],
+        ["1", "membership"],
+        ["2", "topics"],
+        ["3", "heal"],
+        ["4", "membership"],
+        ["5", "rebalance"],
+    ]
+    heal = json.loads(run("plans", "--json").stdout)[2]
+    assert (heal["cause"], heal["moved_replicas"], heal["lower_bound"]) == ("broker 3 decommissioned", 3, 3)
+    assert heal["replicas_per_broker_after"] == [3, 6]
+
+
+def test_show_gives_the_plan_and_the_way_back_as_kafka_reads_them(run: Run, history: Driver) -> None:
+    plan = json.loads(run("show", "c", 3, "--format", "kafka-json").stdout)
+    back = json.loads(run("show", "c", 3, "--format", "rollback-json").stdout)
+    moves = json.loads(run("show", "c", 3, "--json").stdout)["moves"]
+    assert [p["replicas"] for p in plan["partitions"]] == [move["after"] for move in moves]
+    assert [p["replicas"] for p in back["partitions"]] == [move["before"] for move in moves]
+    assert sum("lost" in move["reason"] or "drained" in move["reason"] for move in moves) == 3
+    assert "broker 3: draining" in run("show", "c", 3).stdout
+    assert json.loads(run("show", "c", 3, "--format", "summary-json").stdout)["kind"] == "heal"
+
+
+def test_status_as_of_a_version_and_as_of_a_time_agree(run: Run, history: Driver) -> None:
+    by_version = run("status", "c", "--as-of", 2, "--json").stdout
+    by_time = run("status", "--as-of", at(1.5).isoformat(), "--json").stdout
+    assert json.loads(by_version) == json.loads(by_time)
+    assert [b["replicas"] for b in json.loads(by_version)["brokers"]] == [3] * 6
+    assert "waits for approval" in run("status").stdout
+
+
+def test_describe_prints_what_kafka_prints(run: Run, history: Driver) -> None:
+    text = run("describe", "--topic", "t", "--as-of", 2).stdout
+    first = history.journal[1].moves[0].after[0].tolist()
+    replicas = ",".join(map(str, first))
+    assert text.splitlines()[:2] == [
+        "Topic: t\tPartitionCount: 6\tReplicationFactor: 3\tConfigs: ",
+        f"\tTopic: t\tPartition: 0\tLeader: {first[0]}\tReplicas: {replicas}\tIsr: {replicas}",
+    ]
+
+
+def test_events_shows_every_event_and_its_outcome(run: Run, history: Driver) -> None:
+    rows = json.loads(run("events", "--json").stdout)
+    assert len(rows) == 6 + 3 + 1 + 2
+    rejected = json.loads(run("events", "--outcome", "rejected", "--json").stdout)
+    assert [(row["event_id"], row["plan_version"]) for row in rejected] == [("u1", None)]
+    (malformed,) = json.loads(run("events", "--outcome", "malformed", "--json").stdout)
+    assert malformed["payload"] == "{broken"
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("plans", "--cluster", "x"), "no cluster 'x': there are: c"),
+        (("show", "c", 99), "cluster c has no version 99: it has versions 1 to 5"),
+        (("status", "--as-of", "soon"), "--as-of soon: give a plan version such as 17"),
+        (("status", "--as-of", "99"), "has nothing as of 99: it has versions 1 to 5"),
+        (("status", "--as-of", "2020-01-01"), "the first of 2026-01-01T00:00:00Z"),
+        (("describe", "--topic", "x"), "cluster c has no topic 'x' at version 5"),
+        (("approve", "c", 99, "--digest", "d"), "cluster c has no version 99"),
+        (("plans", "--conf", "nothing.toml"), "nothing.toml: the conf file cannot be read"),
+    ],
+)
+def test_what_is_not_there_is_said_in_one_line(run: Run, history: Driver, args: tuple[object, ...], said: str) -> None:
+    result = run(*args)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_before_the_first_run_the_tables_are_missing(run: Run) -> None:
+    result = run("plans")
+    assert result.exit_code == 2
+    assert "run the job first" in result.stderr
+
+
+def submitted(tmp_path: Path) -> list[dict[str, object]]:
+    files = sorted((tmp_path / ".data/events").glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def test_submit_hands_over_a_file_as_it_is(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_bytes(b'{"a": 1}\n{"b": 2}\n')
+    result = run("submit", "e.jsonl")
+    assert submitted(tmp_path) == [{"a": 1}, {"b": 2}]
+    assert "2 lines handed over to .data/events" in result.stdout
+    assert "line 1 is no event and will be kept in quarantine" in result.stderr
+
+
+def test_submit_makes_an_event_from_options(run: Run, tmp_path: Path) -> None:
+    run("submit", "--type", "broker_left", "--cluster", "c", "--broker-id", 3, "--reason", "failed")
+    run("submit", "--type", "topic_created", "--cluster", "c", "--topic", "t", "--replica-assignment", '{"0": [1, 2]}')
+    left, created = submitted(tmp_path)
+    assert (left["type"], left["broker_id"], left["reason"]) == ("broker_left", 3, "failed")
+    assert created["replica_assignment"] == {"0": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("submit", "nothing.jsonl"), "nothing.jsonl: cannot be read"),
+        (("submit", "--type", "broker_left", "--cluster", "c"), "missing required field `broker_id`"),
+        (("submit", "--type", "broker_left", "--cluster", "c", "--topic", "t"), "broker_left has no field topic"),
+        (("submit", "--type", "broker_joined", "--cluster", "c", "--broker-id", "x"), "broker_id"),
+        (("submit", "--type", "topic_created", "--topic", "t", "--replica-assignment", "{"), "is not JSON"),
+    ],
+)
+def test_submit_refuses_what_is_no_event(run: Run, args: tuple[object, ...], said: str) -> None:
+    result = run(*args)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_approve_names_the_plan_by_its_digest(run: Run, history: Driver, tmp_path: Path) -> None:
+    digest = history.journal[-1].digest
+    assert run("approve", "c", 5, "--digest", digest).exit_code == 0
+    assert run("rollback", "c", 3).exit_code == 0
+    approved, rolled = submitted(tmp_path)
+    assert (approved["type"], approved["plan_version"], approved["digest"]) == ("plan_approved", 5, digest)
+    assert (rolled["type"], rolled["plan_version"], rolled["digest"]) == (
+        "plan_rolled_back",
+        3,
+        history.journal[2].digest,
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "B.json").write_text(json.dumps(BROKERS), encoding="utf-8")
+    rows = [{"topic": "t", "partition": p, "replicas": [p % 3 + 1, (p + 1) % 3 + 1]} for p in range(6)]
+    (tmp_path / "CURRENT.json").write_text(json.dumps({"version": 1, "partitions": rows}), encoding="utf-8")
+    return tmp_path
+
+
+def test_place_prints_kafkas_layout(run: Run, files: Path) -> None:
+    args = ("--brokers", "B.json", "--partitions", 3, "--replication-factor", 2, "--fixed-start-index", 0)
+    plain = run("place", *args, "--disable-rack-aware", "--topic", "t", "--start-partition-id", 4)
+    partitions = json.loads(plain.stdout)["partitions"]
+    assert [(p["partition"], p["replicas"]) for p in partitions] == [(4, [5, 6]), (5, [6, 1]), (6, [1, 3])]
+    for strategy in ("striped", "balanced"):
+        args = ("--brokers", "B.json", "--partitions", 3, "--replication-factor", 2, "--strategy", strategy)
+        assert len(json.loads(run("place", *args).stdout)["partitions"]) == 3
+
+
+def test_replan_and_verify_work_on_files(run: Run, files: Path) -> None:
+    names = ("--current", "CURRENT.json", "--brokers", "B.json")
+    args = ("--mode", "rebalance", "--out", "PLAN.json", "--rollback", "BACK.json", "--summary", "SUMMARY.json")
+    result = run("replan", *names, *args)
+    assert "6 replicas move (proved least)" in result.stderr
+    summary = json.loads((files / "SUMMARY.json").read_text(encoding="utf-8"))
+    assert (summary["moved_replicas"], summary["lower_bound"], summary["optimal"]) == (6, 6, True)
+    assert run("verify", "--plan", "PLAN.json", *names).exit_code == 0
+    plan = json.loads((files / "PLAN.json").read_text(encoding="utf-8"))
+    back = json.loads((files / "BACK.json").read_text(encoding="utf-8"))
+    assert [(p["topic"], p["partition"]) for p in plan["partitions"]] == [
+        (p["topic"], p["partition"]) for p in back["partitions"]
+    ]
+    plan["partitions"][0]["replicas"] = [1, 99]
+    (files / "PLAN.json").write_text(json.dumps(plan), encoding="utf-8")
+    broken = run("verify", "--plan", "PLAN.json", *names)
+    assert broken.exit_code == 1
+    assert "not alive" in broken.stdout
+
+
+@pytest.mark.parametrize(
+    ("brokers", "said"),
+    [
+        ("{", "B.json: is not JSON"),
+        ("{}", "B.json: $: expected a list of brokers"),
+        ("[1]", "B.json: $[0]: expected an object with an id"),
+        ('[{"rack": "a"}]', "B.json: $[0]: the id is missing"),
+        ('[{"id": 1, "size": 3}]', "B.json: $[0]: unknown field 'size'"),
+        ('[{"id": 1, "capacity": -1}]', "B.json: $[0]: broker 1 has capacity -1"),
+        ('[{"id": 1}, {"id": 1}]', "[1]"),
+        ('[{"id": 1, "rack": "a"}, {"id": 2}]', "rack"),
+        ("[]", "0"),
+    ],
+)
+def test_bad_brokers_are_refused_in_one_line(run: Run, tmp_path: Path, brokers: str, said: str) -> None:
+    (tmp_path / "B.json").write_text(brokers, encoding="utf-8")
+    result = run("place", "--brokers", "B.json", "--partitions", 1, "--replication-factor", 1)
+    assert result.exit_code == 2, result.stdout
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not result.stdout
+
+
+def test_offline_commands_import_no_spark(files: Path) -> None:
+    code = (
+        "import sys; from streaming.cli import cli;"
+        "cli.main(['place', '--brokers', 'B.json', '--partitions', '1', '--replication-factor', '1'],"
+        " standalone_mode=False);"
+        "sys.exit(bool({'pyspark', 'pyarrow', 'deltalake', 'pandas'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=files, check=False, capture_output=True).returncode == 0
