@@ -11,7 +11,6 @@ from placement.seats import first_of_each, within_quota
 
 _FAR = 1 << 50
 _GRID = 1 << 22
-_ROUNDS = 16
 
 
 class Arcs:
@@ -84,12 +83,7 @@ def route(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array
 
     ``starts`` and ``ends`` are quotas, int64, shape ``(n,)``; both are used up in place.
     """
-    done = 0
-    for _ in range(_ROUNDS):
-        direct = _direct(arcs, part, distance, starts, ends)
-        done += direct
-        if not direct:
-            break
+    done = _direct(arcs, _tight(arcs, part, distance), starts, ends)
     while starts.any() and ends.any():
         chains = _long(arcs, part, distance, starts, ends)
         done += chains
@@ -116,44 +110,61 @@ def _graph(arcs: Arcs, part: Int32Array) -> tuple[Int64Array, Int64Array, Int64A
 def _tight(arcs: Arcs, part: Int32Array, distance: Int64Array) -> Int64Array:
     """Places that a cheapest chain goes through."""
     source = arcs.source()
-    fits = (distance[source] + arcs.price() == distance[arcs.broker]) & (source != arcs.broker)
-    return np.flatnonzero(fits & (part[source] == part[arcs.broker]))
+    at = np.flatnonzero(distance[source] + arcs.price() == distance[arcs.broker])
+    from_broker, to_broker = source[at], arcs.broker[at]
+    return np.asarray(at[(from_broker != to_broker) & (part[from_broker] == part[to_broker])])
 
 
-def _direct(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array, ends: Int64Array) -> int:
-    """Chains of one hop, many at once."""
-    tight = _tight(arcs, part, distance)
-    source, broker = arcs.source()[tight], arcs.broker[tight]
-    tight = tight[(starts[source] > 0) & (ends[broker] > 0)]
-    for key, quota in ((arcs.source(), starts), (arcs.broker, ends), (arcs.source(), starts)):
-        tight = tight[first_of_each(arcs.row[tight], within_quota(key[tight], quota))]
-    source, broker = arcs.source()[tight], arcs.broker[tight]
-    starts -= np.bincount(source, minlength=starts.size)
-    ends -= np.bincount(broker, minlength=ends.size)
-    arcs.hand_over(tight)
-    return int(tight.size)
+def _direct(arcs: Arcs, tight: Int64Array, starts: Int64Array, ends: Int64Array) -> int:
+    """Chains of one hop, many at once, each row at most once."""
+    row, source, broker = arcs.row[tight], arcs.source()[tight], arcs.broker[tight]
+    done = 0
+    while True:
+        at = np.flatnonzero((starts[source] > 0) & (ends[broker] > 0))
+        for key, quota in ((source, starts), (broker, ends), (source, starts)):
+            at = at[first_of_each(row[at], within_quota(key[at], quota))]
+        if not at.size:
+            return done
+        starts -= np.bincount(source[at], minlength=starts.size)
+        ends -= np.bincount(broker[at], minlength=ends.size)
+        arcs.hand_over(tight[at])
+        done += at.size
+        spent = np.zeros(arcs.leading.size, np.bool_)
+        spent[row[at]] = True
+        left = ~spent[row]
+        tight, row, source, broker = tight[left], row[left], source[left], broker[left]
 
 
 def _long(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array, ends: Int64Array) -> int:
-    """Chains of any length: layers from the starts, then walks through the layers that use no row twice."""
+    """Chains of any length, many at once.
+
+    From the ends back to the starts each broker books as many incoming arcs as it can pass on; from the starts to the
+    ends the booked arcs are used. No row is booked twice, because only its leader has arcs with it.
+    """
     tight = _tight(arcs, part, distance)
+    layer = _layers(arcs.source()[tight], arcs.broker[tight], starts > 0, ends > 0)
     source, broker = arcs.source()[tight], arcs.broker[tight]
-    layer = _layers(source, broker, starts > 0, ends > 0)
     onward = (layer[source] >= 0) & (layer[broker] == layer[source] + 1)
     tight, source, broker = tight[onward], source[onward], broker[onward]
-    order = np.argsort(source, kind="stable")
-    bounds = np.searchsorted(source[order], np.arange(starts.size + 1)).tolist()
-    walk = _Walk(bounds, broker[order].tolist(), arcs.row[tight[order]].tolist(), ends)
-    chosen: list[int] = []
-    for start in np.flatnonzero(starts > 0).tolist():
-        while starts[start] > 0:
-            chain = walk.chain(start)
-            if chain is None:
-                break
-            starts[start] -= 1
-            chosen.extend(chain)
-    arcs.hand_over(tight[order[np.array(chosen, np.int64)]])
-    return len(chosen)
+    depth = int(layer.max(initial=0))
+    passes = np.where(layer == depth, ends, 0)
+    booked = []
+    for step in range(depth - 1, -1, -1):
+        at = np.flatnonzero(layer[source] == step)
+        at = at[within_quota(broker[at], passes)]
+        at = at[first_of_each(arcs.row[tight[at]], np.ones(at.size, np.bool_))]
+        booked.append(at)
+        passes = np.where(layer == step, np.bincount(source[at], minlength=layer.size), passes)
+    here = np.where(layer == 0, np.minimum(starts, passes), 0)
+    starts -= here
+    used = []
+    for at in reversed(booked):
+        taken = at[within_quota(source[at], here)]
+        used.append(taken)
+        here = np.bincount(broker[taken], minlength=layer.size)
+    ends -= here
+    arcs.hand_over(tight[np.concatenate(used)] if used else tight[:0])
+    return int(here.sum()) if used else 0
 
 
 def _layers(source: Int64Array, broker: Int64Array, starts: BoolArray, ends: BoolArray) -> Int64Array:
@@ -168,44 +179,3 @@ def _layers(source: Int64Array, broker: Int64Array, starts: BoolArray, ends: Boo
         depth += 1
         layer[ahead] = depth
     return layer
-
-
-class _Walk:
-    """Depth-first walks through the layers; an arc that led nowhere, or a row that was used, is not tried again."""
-
-    __slots__ = ("_bounds", "_broker", "_ends", "_next", "_row", "_used")
-
-    def __init__(self, bounds: list[int], broker: list[int], row: list[int], ends: Int64Array) -> None:
-        self._bounds = bounds
-        self._next = bounds[:-1].copy()
-        self._broker = broker
-        self._row = row
-        self._ends = ends
-        self._used: set[int] = set()
-
-    def chain(self, start: int) -> list[int] | None:
-        """The arcs from a start to an end that has room, or None."""
-        path: list[int] = []
-        node = start
-        while True:
-            if path and self._ends[node] > 0:
-                self._ends[node] -= 1
-                return path
-            arc = self._advance(node)
-            if arc is not None:
-                path.append(arc)
-                self._used.add(self._row[arc])
-                node = self._broker[arc]
-            elif path:
-                self._used.discard(self._row[path.pop()])
-                node = self._broker[path[-1]] if path else start
-            else:
-                return None
-
-    def _advance(self, node: int) -> int | None:
-        while self._next[node] < self._bounds[node + 1]:
-            arc = self._next[node]
-            self._next[node] += 1
-            if self._row[arc] not in self._used:
-                return arc
-        return None

@@ -24,7 +24,7 @@ class Fleet:
             held ones (excluded: they keep what they have), then the lost ones (dead, draining, unknown).
         usable: how many are usable.
         present: how many are usable or held.
-        rack: int32, shape ``(B,)``: rack index of usable and held brokers, -1 for lost ones.
+        rack: int32, shape ``(B,)``: rack index, -1 for lost ones whose rack is unknown or has no other broker.
         racks: the names behind the rack indices.
         bounds: int64, shape ``(racks + 1,)``: rack r is ``ids[bounds[r]:bounds[r + 1]]``.
         capacity: float64, shape ``(present,)``, scaled to a mean of 1.
@@ -83,7 +83,7 @@ def fleet_of(brokers: Iterable[Broker], *, held: frozenset[int] = frozenset(), s
     lost = [b for b in known if b.state != "alive" and b.id not in held]
     unknown = _unknown(known, seen)
     present = usable + kept
-    racks = np.array([rank[b.rack] for b in present] + [NO_BROKER] * (len(lost) + unknown.size), np.int32)
+    racks = np.array([rank.get(b.rack, NO_BROKER) for b in present + lost] + [NO_BROKER] * unknown.size, np.int32)
     capacity = np.array([b.capacity for b in present], np.float64)
     return Fleet(
         ids=np.concatenate([np.array([b.id for b in present + lost], np.int32), unknown]),

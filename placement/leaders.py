@@ -95,7 +95,7 @@ def _start(
     """The cheapest place of each row; among equally cheap ones, those whose brokers have room."""
     least = cost.min(axis=1)
     tied = cost == least[:, None]
-    leading = tied.argmax(axis=1)
+    leading: Int64Array = tied.argmax(axis=1)
     waiting = np.flatnonzero(tied.sum(axis=1) > 1)
     sure = np.ones(leading.size, np.bool_)
     sure[waiting] = False
@@ -108,7 +108,7 @@ def _start(
         broker = replicas[waiting, place]
         taken = within_quota(broker, np.maximum(high - load, 0)) | (turn == _ROUNDS - 1)
         leading[waiting[taken]] = place[taken]
-        load += np.bincount(broker[taken], minlength=base.size)
+        load = load + np.bincount(broker[taken], minlength=base.size)
         waiting = waiting[~taken]
     return leading
 
@@ -124,8 +124,10 @@ def _settle(arcs: Arcs, part: Int32Array, low: Int64Array, high: Int64Array) -> 
         best = int((distance + take).min())
         if best >= 0:
             return
-        starts = np.where(give == distance, np.where(give < 0, arcs.load - high, arcs.load - low), 0)
-        ends = np.where(distance + take == best, np.where(take < 0, low - arcs.load, high - arcs.load), 0)
+        above = np.where(give < 0, arcs.load - high, arcs.load - low)
+        below = np.where(take < 0, low - arcs.load, high - arcs.load)
+        starts = np.where((give < NEVER) & (give == distance), above, 0)
+        ends = np.where((take < NEVER) & (distance + take == best), below, 0)
         if not route(arcs, part, distance, starts, ends):
             return
 

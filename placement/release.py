@@ -9,6 +9,7 @@ Cost: O(replicas) array steps. Weakness: only direct moves; what needs a chain o
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Literal
 
 import numpy as np
@@ -21,7 +22,9 @@ from placement.spread import Levels, topic_blocks
 from placement.state import State
 
 Sweep = Literal["better", "neutral", "any"]
-_ROUNDS = 12
+_BARREN = 5
+_WORTH = 32
+"""A round that seats less than one in so many counts as barren."""
 
 
 def release(state: State, target: Int64Array, rank: Int64Array) -> None:
@@ -31,9 +34,9 @@ def release(state: State, target: Int64Array, rank: Int64Array) -> None:
         if not (state.usable_load > target).any() or not problem.row.size:
             return
         free = seats(problem.fleet, np.maximum(target - state.usable_load, 0), rank)
-        for first, last in topic_blocks(state, problem.topic):
-            low, high = np.searchsorted(problem.topic, [first, last])
-            levels = Levels(state, first, last, target)
+        for block in topic_blocks(state, problem.topic):
+            low, high = np.searchsorted(problem.topic, [block[0], block[-1] + 1])
+            levels = Levels(state, block, target)
             free = _sweep_block(state, np.arange(low, high), levels, sweep, target, free)
             if not free.size:
                 break
@@ -44,16 +47,19 @@ def _sweep_block(
 ) -> Int32Array:
     """One sweep over the rows of a block of topics; returns the seats that are left."""
     tried = np.zeros((rows.size, state.current.shape[1]), np.bool_)
-    for turn in range(_ROUNDS):
-        if not free.size:
+    barren = 0
+    for turn in count():
+        if not free.size or barren > _BARREN:
             break
         row, slot = _candidates(state, rows, tried, target, levels, sweep)
         if not row.size:
             break
-        same_rack = turn % 2 == 0
-        taken = _pair(state, row, slot, free, levels, sweep, turn, same_rack)
-        if not same_rack:
-            tried[row - rows[0], slot] = True
+        seat = _seats_for(state, row, slot, free, turn)
+        offered = np.flatnonzero(seat >= 0)
+        taken = _move(state, row[offered], slot[offered], free, seat[offered], levels, sweep)
+        if turn % 2:
+            tried[row[offered] - rows[0], slot[offered]] = True
+        barren = 0 if taken.size * _WORTH > offered.size else barren + 1
         free = np.delete(free, taken)
     return free
 
@@ -77,30 +83,33 @@ def _candidates(
     return rows[row[fit]], slot[fit]
 
 
-def _pair(
+def _seats_for(state: State, row: Int64Array, slot: Int64Array, free: Int32Array, turn: int) -> Int64Array:
+    """The position of a seat for each replica, -1 for none: in its own rack and anywhere, turn about."""
+    if turn % 2:
+        return pair_any(row.size, free.size, turn)
+    rack = state.problem.fleet.rack
+    return pair_within(rack[state.current[row, slot]], rack[free], turn)
+
+
+def _move(
     state: State,
     row: Int64Array,
     slot: Int64Array,
     free: Int32Array,
+    seat: Int64Array,
     levels: Levels,
     sweep: Sweep,
-    turn: int,
-    same_rack: bool,
 ) -> Int64Array:
-    """Pair replicas with seats and move those that fit; returns the positions of the seats taken."""
-    fleet, topic = state.problem.fleet, state.problem.topic[row]
-    source = state.current[row, slot]
-    seat = pair_within(fleet.rack[source], fleet.rack[free], turn) if same_rack else pair_any(row.size, free.size, turn)
-    offered = np.flatnonzero(seat >= 0)
-    row, slot, topic, source, seat = row[offered], slot[offered], topic[offered], source[offered], seat[offered]
-    broker = free[seat]
+    """Move the replicas that their seats fit; returns the positions of the seats taken."""
+    n, topic = state.problem.fleet.usable, state.problem.topic[row]
+    source, broker = state.current[row, slot], free[seat]
     good = state.accepts(row, slot, broker)
     if sweep != "any":
         good &= levels.takes(topic, broker)
         if sweep == "better":
             good &= levels.over(topic, source) | levels.under(topic, broker)
-        good = first_of_each(topic.astype(np.int64) * fleet.usable + broker, good)
-        good = first_of_each(topic.astype(np.int64) * fleet.usable + source, good)
+        good = first_of_each(topic.astype(np.int64) * n + broker, good)
+        good = first_of_each(topic.astype(np.int64) * n + source, good)
     state.put(row[good], slot[good], broker[good])
     levels.change(topic[good], source[good], -1)
     levels.change(topic[good], broker[good], 1)

@@ -15,7 +15,8 @@ from placement.errors import InvalidAssignmentError
 from placement.fill import fill
 from placement.fleet import fleet_of
 from placement.improve import improve
-from placement.model import Assignment, Broker
+from placement.load import Int64Array
+from placement.model import Assignment, Broker, Int32Array
 from placement.plan import Replan, Terms
 from placement.problem import Mode, pose
 from placement.racks import lift
@@ -26,7 +27,8 @@ from placement.state import State
 from placement.targets import balance, targets
 
 _ALL_TAKE_PART = 400
-_CYCLES = 20_000
+_SOME_TAKE_PART = 200
+_CYCLES = 2_000
 
 
 def replan(  # noqa: PLR0913 - one keyword per option of the command
@@ -100,9 +102,21 @@ def _place(state: State) -> Certificate:
     best = balance(target, room.capacity)
     if _balanced(state, best) and state.moved() == bound:
         return Certificate(bound, optimal=True)
-    if n <= _ALL_TAKE_PART and improve(state, np.arange(n, dtype=np.int32), _CYCLES):
+    if improve(state, _participants(state, target, rank), _CYCLES) and n <= _ALL_TAKE_PART:
         return Certificate(state.moved(), optimal=True)
+    if _balanced(state, best) and state.moved() == bound:
+        return Certificate(bound, optimal=True)
     return Certificate(bound if _balanced(state, best) else forced, optimal=False)
+
+
+def _participants(state: State, target: Int64Array, rank: Int64Array) -> Int32Array:
+    """The brokers that exchange replicas in the last step: all, or those out of target and some more."""
+    n = state.problem.fleet.usable
+    if n <= _ALL_TAKE_PART:
+        return np.arange(n, dtype=np.int32)
+    wrong = state.usable_load != target
+    first = np.lexsort((rank, ~wrong))[: max(_SOME_TAKE_PART, min(int(wrong.sum()), _ALL_TAKE_PART))]
+    return np.sort(first).astype(np.int32)
 
 
 def _balanced(state: State, best: float) -> bool:
