@@ -46,41 +46,44 @@ def _sweep_block(
     state: State, rows: Int64Array, levels: Levels, sweep: Sweep, target: Int64Array, free: Int32Array
 ) -> Int32Array:
     """One sweep over the rows of a block of topics; returns the seats that are left."""
-    tried = np.zeros((rows.size, state.current.shape[1]), np.bool_)
+    row, slot = _pool(state, rows, target)
     barren = 0
     for turn in count():
-        if not free.size or barren > _BARREN:
+        quota = _surplus(state, target)
+        left = quota[state.current[row, slot]] > 0
+        row, slot = row[left], slot[left]
+        if not free.size or not row.size or barren > _BARREN:
             break
-        row, slot = _candidates(state, rows, tried, target, levels, sweep)
-        if not row.size:
-            break
-        seat = _seats_for(state, row, slot, free, turn)
-        offered = np.flatnonzero(seat >= 0)
-        taken = _move(state, row[offered], slot[offered], free, seat[offered], levels, sweep)
-        if turn % 2:
-            tried[row[offered] - rows[0], slot[offered]] = True
-        barren = 0 if taken.size * _WORTH > offered.size else barren + 1
-        free = np.delete(free, taken)
+        chosen = np.flatnonzero(within_quota(state.current[row, slot], quota, ordered=True))
+        gives = sweep == "any" or levels.gives(state.problem.topic[row[chosen]], state.current[row, slot][chosen])
+        spent = chosen[~np.broadcast_to(gives, chosen.shape)]
+        chosen = chosen[first_of_each(row[chosen], np.broadcast_to(gives, chosen.shape))]
+        seat = _seats_for(state, row[chosen], slot[chosen], free, turn)
+        offered = chosen[seat >= 0]
+        seat = seat[seat >= 0]
+        good = _move(state, row[offered], slot[offered], free[seat], levels, sweep)
+        barren = 0 if int(good.sum()) * _WORTH > offered.size else barren + 1
+        free = np.delete(free, seat[good])
+        # A replica that was refused once, anywhere, is not offered again in this sweep.
+        spent = np.concatenate([spent, offered if turn % 2 else offered[good]])
+        row, slot = np.delete(row, spent), np.delete(slot, spent)
     return free
 
 
-def _candidates(
-    state: State, rows: Int64Array, tried: BoolArray, target: Int64Array, levels: Levels, sweep: Sweep
-) -> tuple[Int64Array, Int64Array]:
-    """Replicas that may leave, at most one a row and no more of a broker than it has above its target."""
+def _surplus(state: State, target: Int64Array) -> Int64Array:
+    """Replicas that each broker has above its target, int64, shape ``(present + 1,)``; none for index -1."""
     fleet = state.problem.fleet
     surplus = np.zeros(fleet.present + 1, np.int64)
     surplus[: fleet.usable] = np.maximum(state.usable_load - target, 0)
+    return surplus
+
+
+def _pool(state: State, rows: Int64Array, target: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Replicas on brokers above their target, by broker."""
     replicas = state.current[rows]
-    row, slot = np.nonzero((surplus[replicas] > 0) & ~tried & ~state.problem.pinned[rows])
-    broker, topic = replicas[row, slot], state.problem.topic[rows[row]]
-    if sweep != "any":
-        fit = levels.gives(topic, broker)
-        row, slot, broker = row[fit], slot[fit], broker[fit]
-    fit = first_of_each(row, within_quota(broker, surplus * 4))
-    row, slot, broker = row[fit], slot[fit], broker[fit]
-    fit = within_quota(broker, surplus)
-    return rows[row[fit]], slot[fit]
+    row, slot = np.nonzero((_surplus(state, target)[replicas] > 0) & ~state.problem.pinned[rows])
+    order = np.argsort(replicas[row, slot], kind="stable")
+    return rows[row[order]], slot[order]
 
 
 def _seats_for(state: State, row: Int64Array, slot: Int64Array, free: Int32Array, turn: int) -> Int64Array:
@@ -92,25 +95,19 @@ def _seats_for(state: State, row: Int64Array, slot: Int64Array, free: Int32Array
 
 
 def _move(
-    state: State,
-    row: Int64Array,
-    slot: Int64Array,
-    free: Int32Array,
-    seat: Int64Array,
-    levels: Levels,
-    sweep: Sweep,
-) -> Int64Array:
-    """Move the replicas that their seats fit; returns the positions of the seats taken."""
-    n, topic = state.problem.fleet.usable, state.problem.topic[row]
-    source, broker = state.current[row, slot], free[seat]
+    state: State, row: Int64Array, slot: Int64Array, broker: Int32Array, levels: Levels, sweep: Sweep
+) -> BoolArray:
+    """Move the replicas that may go to these brokers; returns which did."""
+    n, topic = state.problem.fleet.usable, state.problem.topic[row].astype(np.int64)
+    source = state.current[row, slot]
     good = state.accepts(row, slot, broker)
     if sweep != "any":
         good &= levels.takes(topic, broker)
         if sweep == "better":
             good &= levels.over(topic, source) | levels.under(topic, broker)
-        good = first_of_each(topic.astype(np.int64) * n + broker, good)
-        good = first_of_each(topic.astype(np.int64) * n + source, good)
+        good = first_of_each(topic * n + broker, good)
+        good = first_of_each(topic * n + source, good)
     state.put(row[good], slot[good], broker[good])
     levels.change(topic[good], source[good], -1)
     levels.change(topic[good], broker[good], 1)
-    return seat[good]
+    return good

@@ -47,18 +47,23 @@ def first_of_each(key: Int64Array, chosen: BoolArray) -> BoolArray:
     return result
 
 
-def within_quota(group: Int64Array | Int32Array, quota: Int64Array) -> BoolArray:
-    """Whether each entry is among the first ``quota[group]`` of its group."""
-    return rank_in_group(group) < quota[group]
+def within_quota(group: Int64Array | Int32Array, quota: Int64Array, *, ordered: bool = False) -> BoolArray:
+    """Whether each entry is among the first ``quota[group]`` of its group; ``ordered`` where groups ascend."""
+    return rank_in_group(group, ordered=ordered) < quota[group]
 
 
-def rank_in_group(group: Int64Array | Int32Array) -> Int64Array:
+def rank_in_group(group: Int64Array | Int32Array, *, ordered: bool = False) -> Int64Array:
     """The place of each entry among those of its group."""
-    order = np.argsort(group, kind="stable")
-    ordered = group[order]
-    starts = np.searchsorted(ordered, ordered, side="left")
+    if not group.size:
+        return np.zeros(0, np.int64)
+    order = None if ordered else np.argsort(group, kind="stable")
+    ascending = group if order is None else group[order]
+    begins = np.append(True, ascending[1:] != ascending[:-1])
+    within: Int64Array = np.arange(group.size) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    if order is None:
+        return within
     rank = np.empty(group.size, np.int64)
-    rank[order] = np.arange(group.size) - starts
+    rank[order] = within
     return rank
 
 
