@@ -5,12 +5,14 @@ No Spark, no clock, no I/O, no logging, no global randomness. Same input, same o
 
 from placement.adminutils import place_adminutils
 from placement.adminutils_infer import extend_adminutils, infer_start
+from placement.assignors import Assignor, assign_consumers
 from placement.balanced import place_balanced
 from placement.errors import (
     DuplicateBrokerError,
     IncompleteRackError,
     InvalidAssignmentError,
     InvalidBrokerError,
+    InvalidGroupError,
     InvalidJsonError,
     InvalidKeyError,
     InvalidPartitionError,
@@ -30,6 +32,7 @@ from placement.verify import Change, Verification, Violation, verify, verify_mov
 
 __all__ = [
     "Assignment",
+    "Assignor",
     "Balance",
     "Broker",
     "Change",
@@ -37,6 +40,7 @@ __all__ = [
     "IncompleteRackError",
     "InvalidAssignmentError",
     "InvalidBrokerError",
+    "InvalidGroupError",
     "InvalidJsonError",
     "InvalidKeyError",
     "InvalidPartitionError",
@@ -51,6 +55,7 @@ __all__ = [
     "Terms",
     "Verification",
     "Violation",
+    "assign_consumers",
     "extend_adminutils",
     "infer_start",
     "key_skew",

@@ -97,6 +97,14 @@ class InvalidAssignmentError(PlacementError):
         self.replicas = replicas
 
 
+class InvalidGroupError(PlacementError):
+    """A consumer group is described wrongly, or cannot be assigned; ``where`` names the member or topic."""
+
+    def __init__(self, message: str, *, where: str) -> None:
+        super().__init__(message)
+        self.where = where
+
+
 class InvalidJsonError(PlacementError):
     """A JSON document is not what was expected; ``place`` says where, as in ``$.partitions[3].replicas``."""
 
