@@ -148,6 +148,7 @@ class _Balance:
         size = {member: len(partitions) for member, partitions in self._assigned.items()}
         owner = self._owner[partition]
         claimant = self._claims.get(partition)
+        # Like Kafka, this does not ask whether the claimant still subscribes to the topic.
         if claimant in size and size[owner] > size[claimant] + 1:
             return claimant
         subscribers = self._subscribers[partition[0]]
