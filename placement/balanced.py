@@ -19,9 +19,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from placement.arrays import Int64Array
 from placement.fleet import Fleet, fleet_of
 from placement.leaders import elect
-from placement.load import Int64Array, Load
+from placement.load import Load
 from placement.model import Assignment, Broker, Int32Array
 from placement.seats import interleaved_rank
 from placement.sizes import check_partitions, check_replicas

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.load import Int64Array
+from placement.arrays import BoolArray, Int64Array
 from placement.model import Int32Array
-from placement.problem import BoolArray
 from placement.seats import first_of_each, within_quota
 
 _FAR = 1 << 50
 _GRID = 1 << 22
+_Column = Int64Array | Int32Array
 
 
 class Arcs:
@@ -27,20 +27,22 @@ class Arcs:
     def __init__(self, replicas: Int32Array, cost: Int64Array, leading: Int64Array, load: Int64Array) -> None:
         """Take the matrices of :func:`placement.leaders.elect`, and who leads at the start."""
         can = cost < _FAR
-        self.row, self.place = np.nonzero(can & (can.sum(axis=1) > 1)[:, None])
-        self.broker = replicas[self.row, self.place].astype(np.int64)
-        self.cost = cost[self.row, self.place]
+        # Half the bytes, half the time: millions of places are read for every length of chain.
+        choice = np.flatnonzero((can & (can.sum(axis=1) > 1)[:, None]).reshape(-1))
+        self.row, self.place = (part.astype(np.int32) for part in np.divmod(choice, cost.shape[1]))
+        self.broker = replicas.reshape(-1)[choice]
+        self.cost = cost.reshape(-1)[choice].astype(np.int32)
         self.leading = leading
         self.load = load
         rows = np.arange(leading.size)
-        self._leader = replicas[rows, leading].astype(np.int64)
-        self._paid = cost[rows, leading]
+        self._leader = replicas[rows, leading]
+        self._paid = cost[rows, leading].astype(np.int32)
 
-    def source(self) -> Int64Array:
+    def source(self) -> Int32Array:
         """The broker that leads the row of each place, shape ``(k,)``."""
         return self._leader[self.row]
 
-    def price(self) -> Int64Array:
+    def price(self) -> Int32Array:
         """What it costs more that each place leads instead of the one that does, shape ``(k,)``."""
         return self.cost - self._paid[self.row]
 
@@ -92,7 +94,7 @@ def route(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array
     return done
 
 
-def _graph(arcs: Arcs, part: Int32Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+def _graph(arcs: Arcs, part: Int32Array) -> tuple[_Column, _Column, _Column]:
     """Source, broker and price of every arc; only the cheapest of each pair where a grid of pairs fits in memory."""
     source, price = arcs.source(), arcs.price()
     n = arcs.load.size
@@ -100,7 +102,7 @@ def _graph(arcs: Arcs, part: Int32Array) -> tuple[Int64Array, Int64Array, Int64A
         inside = (part[source] == part[arcs.broker]) & (source != arcs.broker)
         return source[inside], arcs.broker[inside], price[inside]
     grid = np.full(n * n, _FAR, np.int64)
-    np.minimum.at(grid, source * n + arcs.broker, price)
+    np.minimum.at(grid, source.astype(np.int64) * n + arcs.broker, price)
     grid.reshape(n, n)[part[:, None] != part[None, :]] = _FAR
     np.fill_diagonal(grid.reshape(n, n), _FAR)
     arc = np.flatnonzero(grid < _FAR)
@@ -167,7 +169,7 @@ def _long(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array
     return int(here.sum()) if used else 0
 
 
-def _layers(source: Int64Array, broker: Int64Array, starts: BoolArray, ends: BoolArray) -> Int64Array:
+def _layers(source: Int32Array, broker: Int32Array, starts: BoolArray, ends: BoolArray) -> Int64Array:
     """Hops from the nearest start, -1 beyond the layer in which the first end lies."""
     layer = np.where(starts, 0, -1)
     depth = 0

@@ -9,11 +9,8 @@ flow, exact for convex loads).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placement.load import Int64Array
-
-Float64Array = NDArray[np.float64]
+from placement.arrays import Float64Array, Int64Array
 
 TOLERANCE = 1e-4
 """Smaller gains are rounding; the cheapest real one is a home bonus."""

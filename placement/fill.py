@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.load import Int64Array
+from placement.arrays import BoolArray, Int64Array
 from placement.model import NO_BROKER, Int32Array
 from placement.seats import first_of_each, pair_any, pair_within, seats
 from placement.spread import Levels, topic_blocks
@@ -48,7 +48,7 @@ def fill(state: State, target: Int64Array, rank: Int64Array) -> None:
 
 def _rounds(
     state: State, row: Int64Array, slot: Int64Array, free: Int32Array, levels: Levels | None
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], Int32Array]:
+) -> tuple[BoolArray, Int32Array]:
     """Pair until nothing fits; returns which vacancies are left and which seats."""
     waiting = np.arange(row.size)
     barren = 0

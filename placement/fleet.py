@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from placement.arrays import BoolArray, Float64Array, Int64Array
 from placement.errors import IncompleteRackError, InvalidBrokerError
-from placement.load import Int64Array, distinct_ids
+from placement.load import distinct_ids
 from placement.model import NO_BROKER, Broker, Int32Array, distinct_brokers
 
 _DENSE_IDS = 1 << 22
@@ -37,8 +37,8 @@ class Fleet:
     rack: Int32Array
     racks: tuple[str | None, ...]
     bounds: Int64Array
-    capacity: NDArray[np.float64]
-    draining: NDArray[np.bool_]
+    capacity: Float64Array
+    draining: BoolArray
 
     @property
     def rack_size(self) -> Int64Array:
@@ -97,6 +97,13 @@ def fleet_of(brokers: Iterable[Broker], *, held: frozenset[int] = frozenset(), s
             [False] * len(present) + [b.state == "draining" for b in lost] + [False] * unknown.size, np.bool_
         ),
     )
+
+
+def count_in_rack(fleet: Fleet, replicas: Int32Array, rack: Int32Array) -> Int64Array:
+    """Replicas of each row in the given rack: shapes ``(m, W)`` and ``(m,)``."""
+    # Index -1 reads the last broker's rack, so empty places are masked afterwards.
+    here = (fleet.rack[replicas] == rack[:, None]) & (replicas != NO_BROKER)
+    return np.asarray(here.sum(axis=1))
 
 
 def _check_held(held: frozenset[int], known: list[Broker]) -> None:

@@ -10,11 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placement.load import Int64Array
+from placement.arrays import BoolArray, Float64Array, Int64Array
 from placement.model import NO_BROKER, Int32Array
-from placement.problem import BoolArray
 from placement.state import State
 
 HOME_BONUS = 1.0 / 1024
@@ -34,12 +32,12 @@ class Hops:
     """
 
     brokers: Int32Array
-    cost: NDArray[np.float64]
+    cost: Float64Array
     row: Int64Array
     slot: Int64Array
 
 
-def place_cost(state: State, row: Int64Array, broker: Int32Array) -> NDArray[np.float64]:
+def place_cost(state: State, row: Int64Array, broker: Int32Array) -> Float64Array:
     """Cost of having each row on each broker; shapes ``(k,)`` and ``(k,)`` or ``(k, m)`` and broadcast."""
     problem = state.problem
     where = broker if broker.ndim == 2 else broker[:, None]

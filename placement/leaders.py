@@ -17,15 +17,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from placement.arrays import BoolArray, Float64Array, Int64Array
 from placement.chains import Arcs, distances, reachable, route
-from placement.load import Int64Array
 from placement.model import Int32Array
 from placement.seats import within_quota
 from placement.targets import Room, price_bracket
-
-Float64Array = NDArray[np.float64]
 
 KEEP: Final = 0
 SURVIVOR: Final = 1
@@ -132,7 +129,7 @@ def _settle(arcs: Arcs, part: Int32Array, low: Int64Array, high: Int64Array) -> 
             return
 
 
-def _stuck(arcs: Arcs, part: Int32Array, low: Int64Array, high: Int64Array) -> NDArray[np.bool_] | None:
+def _stuck(arcs: Arcs, part: Int32Array, low: Int64Array, high: Int64Array) -> BoolArray | None:
     """Brokers to cut off, bool, shape ``(n,)``: those that one above its share reaches; None when all is well."""
     for wrong, backwards in ((arcs.load > high, False), (arcs.load < low, True)):
         if wrong.any():

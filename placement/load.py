@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from placement.arrays import Int64Array
 from placement.model import NO_BROKER, Assignment, Int32Array
-
-Int64Array = NDArray[np.int64]
 
 _DENSE_IDS = 1 << 22
 

@@ -9,7 +9,7 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.load import Int64Array
+from placement.arrays import BoolArray, Float64Array, Int64Array
 from placement.model import NO_BROKER, Assignment, Broker, Int32Array
 from placement.problem import Mode
 
@@ -94,7 +94,7 @@ class Moves(Sequence[Move]):
             self.reason[index],
         )
 
-    def new_replicas(self) -> NDArray[np.bool_]:
+    def new_replicas(self) -> BoolArray:
         """Places of ``after`` that hold a broker not in ``before``, bool, shape ``(M, R2)``."""
         known = (self.after[:, :, None] == self.before[:, None, :]).any(axis=2)
         return np.asarray(~known & (self.after != NO_BROKER))
@@ -116,7 +116,7 @@ class Balance:
     cost: float
 
     @classmethod
-    def of(cls, count: Int64Array, capacity: NDArray[np.float64]) -> Balance:
+    def of(cls, count: Int64Array, capacity: Float64Array) -> Balance:
         """Measure counts, int64, shape ``(n,)``."""
         relative = count / capacity
         return cls(

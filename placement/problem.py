@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from placement.arrays import BoolArray, Int64Array
+from placement.drop import drop
 from placement.errors import InvalidReplicationFactorError
-from placement.fleet import Fleet
-from placement.load import Int64Array
+from placement.fleet import Fleet, count_in_rack
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.targets import Room
 from placement.window import highest, levels, lowest
 
 Mode = Literal["heal", "rebalance"]
-BoolArray = NDArray[np.bool_]
 
 _CELLS = 1 << 22
 
@@ -117,13 +116,6 @@ class Problem:
         return row, rack[row, slot_of]
 
 
-def count_in_rack(fleet: Fleet, replicas: Int32Array, rack: Int32Array) -> Int64Array:
-    """Replicas of each row in the given rack: shapes ``(m, W)`` and ``(m,)``."""
-    # Index -1 reads the last broker's rack, so empty places are masked afterwards.
-    here = (fleet.rack[replicas] == rack[:, None]) & (replicas != NO_BROKER)
-    return np.asarray(here.sum(axis=1))
-
-
 def pose(
     assignment: Assignment,
     fleet: Fleet,
@@ -146,11 +138,11 @@ def pose(
         is_open &= ~np.array([t in exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]
     row = np.flatnonzero(is_open)
     origin = _widen(index[row], int(factor[row].max(initial=0)))
-    start = _keep(fleet, origin, factor[row])
+    counts = np.bincount(index[index != NO_BROKER], minlength=fleet.ids.size)[: fleet.present]
+    start = drop(fleet, np.where(origin < fleet.present, origin, NO_BROKER).astype(np.int32), factor[row], counts)
     pinned = start >= (fleet.usable if mode == "rebalance" else 0)
     _check_factors(fleet, factor[row], start)
-    outside = index[~is_open] if row.size < len(assignment) else index[:0]
-    counts = np.bincount(outside[outside != NO_BROKER], minlength=fleet.ids.size)
+    opened = origin[origin != NO_BROKER]
     return Problem(
         fleet=fleet,
         row=row,
@@ -161,7 +153,7 @@ def pose(
         start=start,
         pinned=pinned,
         level=_row_levels(fleet, factor[row], start, pinned),
-        closed=counts[: fleet.present],
+        closed=counts - np.bincount(opened[opened < fleet.present], minlength=fleet.present),
         layout=index,
         layout_topic=assignment.topic_index,
     )
@@ -195,13 +187,6 @@ def _widen(index: Int32Array, width: int) -> Int32Array:
     padded = np.full((index.shape[0], width), NO_BROKER, np.int32)
     padded[:, : index.shape[1]] = index
     return padded
-
-
-def _keep(fleet: Fleet, origin: Int32Array, factor: Int64Array) -> Int32Array:
-    """The replicas that are left: without the lost ones, and no more than the replication factor."""
-    start = np.where(origin < fleet.present, origin, NO_BROKER)
-    kept = np.cumsum(start != NO_BROKER, axis=1) <= factor[:, None]
-    return np.where(kept, start, NO_BROKER).astype(np.int32)
 
 
 def _row_levels(fleet: Fleet, factor: Int64Array, start: Int32Array, pinned: BoolArray) -> Int64Array:

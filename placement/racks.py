@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.load import Int64Array
+from placement.arrays import BoolArray, Float64Array, Int64Array
+from placement.fleet import count_in_rack
 from placement.model import NO_BROKER
-from placement.problem import BoolArray, count_in_rack
 from placement.state import State
 
 
@@ -37,7 +37,7 @@ def lift(state: State, target: Int64Array) -> int:
     return int(state.missing()[~free.any(axis=1)].sum())
 
 
-def _surplus(state: State, rows: Int64Array, target: Int64Array) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _surplus(state: State, rows: Int64Array, target: Int64Array) -> Float64Array:
     """How far above its target the broker of each place is, relative to its capacity."""
     fleet = state.problem.fleet
     above = np.zeros(fleet.present)
@@ -75,7 +75,7 @@ def _spare(state: State, rows: Int64Array) -> BoolArray:
     return result
 
 
-def _lift_one(state: State, rows: Int64Array, score: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> Int64Array:
+def _lift_one(state: State, rows: Int64Array, score: Float64Array) -> Int64Array:
     """Empty the best place of each row that has one; returns those rows."""
     slot = score.argmax(axis=1)
     found = np.flatnonzero(score[np.arange(rows.size), slot] > -np.inf)

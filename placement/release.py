@@ -14,9 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from placement.load import Int64Array
+from placement.arrays import BoolArray, Int64Array
 from placement.model import Int32Array
-from placement.problem import BoolArray
 from placement.seats import first_of_each, pair_any, pair_within, seats, within_quota
 from placement.spread import Levels, topic_blocks
 from placement.state import State

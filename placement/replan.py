@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
+from placement.arrays import Int64Array
 from placement.errors import InvalidAssignmentError
 from placement.fill import fill
 from placement.fleet import fleet_of
 from placement.improve import improve
-from placement.load import Int64Array
 from placement.model import Assignment, Broker, Int32Array
 from placement.plan import Replan, Terms
 from placement.problem import Mode, pose

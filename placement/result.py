@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.arrays import BoolArray, Int64Array
 from placement.digest import digest_of
+from placement.fleet import count_in_rack
 from placement.leaders import FRESH, KEEP, NEVER, SURVIVOR, elect
-from placement.load import Int64Array
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.plan import REASONS, Balance, Moves, Replan, Terms
-from placement.problem import BoolArray, Problem, count_in_rack
+from placement.problem import Problem
 from placement.state import State
 
 

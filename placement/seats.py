@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from placement.arrays import BoolArray, Int64Array
 from placement.fleet import Fleet
-from placement.load import Int64Array
 from placement.model import Int32Array
-from placement.problem import BoolArray
 
 
 def seats(fleet: Fleet, deficit: Int64Array, rank: Int64Array) -> Int32Array:
@@ -39,7 +38,7 @@ def interleaved_rank(fleet: Fleet, rotation: int) -> Int64Array:
     return rank
 
 
-def first_of_each(key: Int64Array, chosen: BoolArray) -> BoolArray:
+def first_of_each(key: Int64Array | Int32Array, chosen: BoolArray) -> BoolArray:
     """Among the chosen entries, only the first of each key."""
     where = np.flatnonzero(chosen)
     result = np.zeros(chosen.size, np.bool_)

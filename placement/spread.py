@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from placement.load import Int64Array
+from placement.arrays import BoolArray, Int64Array
 from placement.model import NO_BROKER, Int32Array
-from placement.problem import BoolArray
 from placement.state import State
 
 _CELLS = 1 << 22

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.load import Int64Array
+from placement.arrays import BoolArray, Int64Array
+from placement.fleet import count_in_rack
 from placement.model import NO_BROKER, Int32Array
-from placement.problem import BoolArray, Problem, count_in_rack
+from placement.problem import Problem
 
 
 class State:

@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placement.load import Int64Array
+from placement.arrays import Float64Array, Int64Array
 from placement.model import Int32Array
 
 _STEPS = 52
@@ -34,7 +33,7 @@ class Room:
         total: the units to distribute; the bounds must leave room for it.
     """
 
-    capacity: NDArray[np.float64]
+    capacity: Float64Array
     low: Int64Array
     high: Int64Array
     rack: Int32Array
@@ -68,12 +67,17 @@ def price_bracket(room: Room) -> tuple[Int64Array, Int64Array]:
     return _bracket(room, *_groups(room))
 
 
-def balance(load: Int64Array, capacity: NDArray[np.float64]) -> float:
+def price_groups(room: Room) -> Int32Array:
+    """Brokers that share a price, shape ``(n,)``: racks stuck at a bound on their own, all others together."""
+    return _groups(room)[0]
+
+
+def balance(load: Int64Array, capacity: Float64Array) -> float:
     """Sum of load^2 / capacity: what planning makes as small as it can be."""
     return float(np.sum(np.square(load.astype(np.float64)) / capacity))
 
 
-def _units(room: Room, price: NDArray[np.float64] | float) -> Int64Array:
+def _units(room: Room, price: Float64Array | float) -> Int64Array:
     """The units of each broker that cost no more than the price."""
     return np.clip(np.floor((price * room.capacity + 1) / 2).astype(np.int64), room.low, room.high)
 
@@ -88,7 +92,7 @@ def _groups(room: Room) -> tuple[Int32Array, Int64Array]:
     def in_racks(price: float) -> Int64Array:
         return np.bincount(room.rack, weights=_units(room, price), minlength=racks).astype(np.int64)
 
-    low, high = 0.0, _price_limit(room)
+    low, high = _price_range(room)
     for _ in range(_STEPS):
         middle = (low + high) / 2
         enough = int(np.clip(in_racks(middle), room.rack_low, room.rack_high).sum()) >= room.total
@@ -101,14 +105,15 @@ def _groups(room: Room) -> tuple[Int32Array, Int64Array]:
     return np.where(own[room.rack], room.rack, racks).astype(np.int32), need
 
 
-def _price_limit(room: Room) -> float:
-    return float(2 * (int(room.high.max()) + 1) / float(room.capacity.min()))
+def _price_range(room: Room) -> tuple[float, float]:
+    """A price below that of every unit, and one above."""
+    smallest = float(room.capacity.min())
+    return min(0.0, 2 * (int(room.low.min()) - 1) / smallest), max(0.0, 2 * (int(room.high.max()) + 1) / smallest)
 
 
 def _bracket(room: Room, group: Int32Array, need: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Units of each broker just below and just above its group's price."""
-    low = np.zeros(need.size)
-    high = np.full(need.size, _price_limit(room))
+    low, high = (np.full(need.size, price) for price in _price_range(room))
     for _ in range(_STEPS):
         middle = (low + high) / 2
         sums = np.bincount(group, weights=_units(room, middle[group]), minlength=need.size)
@@ -117,9 +122,7 @@ def _bracket(room: Room, group: Int32Array, need: Int64Array) -> tuple[Int64Arra
     return _units(room, low[group]), _units(room, high[group])
 
 
-def _hand_out(
-    room: Room, order: Int64Array, group: Int32Array, spare: Int64Array, inside: Int64Array
-) -> NDArray[np.int64]:
+def _hand_out(room: Room, order: Int64Array, group: Int32Array, spare: Int64Array, inside: Int64Array) -> Int64Array:
     """Choose brokers in the given order while their group has units and their rack has room.
 
     Racks below their lower bound choose first.

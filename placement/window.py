@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.load import Int64Array
+from placement.arrays import Int64Array
 
 
 def levels(replication_factor: Int64Array, size: Int64Array, stay: Int64Array) -> Int64Array:
