@@ -22,7 +22,8 @@ from streaming.decisions.approvals import (
     plan_rolled_back,
     preferred_election_requested,
 )
-from streaming.decisions.brokers import broker_changed, broker_joined, broker_left, grace_over
+from streaming.decisions.brokers import broker_changed, broker_joined, broker_left
+from streaming.decisions.deadlines import deadline_passed, next_burst
 from streaming.decisions.decision import Answer, Decision, NoEffect, Stale, balance, moment_text, named
 from streaming.decisions.moving import rebalance, replication_factor_changed
 from streaming.decisions.observed import assignment_observed
@@ -107,7 +108,7 @@ class ClusterPlanner:
             self._settled.append(record(line, "duplicate", "an event with this id was received before"))
             return
         self.state.seen.add(event.event_id)
-        self.advance(event.occurred_at)
+        self.advance(min(event.occurred_at, self.batch_time))
         known = self.state.clocks.get(event.entity)
         if known is not None and event.occurred_at < known:
             self._settled.append(
@@ -150,7 +151,7 @@ class ClusterPlanner:
             case BrokerChanged():
                 return broker_changed(state, event, policy)
             case AssignmentObserved():
-                return assignment_observed(state, event)
+                return assignment_observed(state, event, policy)
             case RebalanceRequested():
                 cause = f"rebalance requested by event {event.event_id}"
                 return rebalance(state, policy, cause, topics=event.topics, max_moves=event.max_moves)
@@ -175,11 +176,9 @@ class ClusterPlanner:
         return next(made, None) or self.history(cluster_id, plan_version)
 
     def advance(self, now: datetime) -> None:
-        """Let deadlines pass that are not after ``now``, those of one moment together."""
-        while (due := self.state.deadlines()) and due[0].deadline is not None and due[0].deadline <= now:
-            moment = due[0].deadline
-            overdue = [b for b in due if b.deadline == moment]
-            self._accept(grace_over(self.state, self.policy, overdue, moment), [])
+        """Let deadlines pass that are not after ``now``; those of one burst pass together, at the last of them."""
+        while burst := next_burst(self.state.deadlines(), self.policy.settle_time, now):
+            self._accept(deadline_passed(self.state, self.policy, burst), [])
 
     def _accept(self, decision: Decision, events: list[EventRecord]) -> None:
         """Make the decision part of the state and of a version."""
@@ -211,6 +210,7 @@ class ClusterPlanner:
         version = PlanVersion(
             cluster_id=self.state.cluster_id,
             plan_version=self.state.version + 1,
+            supersedes=self._superseded(first),
             base_version=self.state.version if first.base_version is None else first.base_version,
             created_at=self.batch_time,
             kind=first.kind,
@@ -228,6 +228,13 @@ class ClusterPlanner:
         self.state.record(version)
         self.versions.append(version)
         self._open, self._open_events = [], []
+
+    def _superseded(self, decision: Decision) -> int | None:
+        """The proposal that can no longer be approved once this version is there."""
+        waiting = self.state.proposal
+        if waiting is None or decision.approval == "reported" or decision.base_version == waiting.plan_version:
+            return None
+        return waiting.plan_version
 
     def _check_placed(self, moves: Sequence[TopicMoves]) -> None:
         """Prove that what ``balanced`` placed is sound; the other strategies are Kafka's, and as good as Kafka's.

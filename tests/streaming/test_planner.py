@@ -161,8 +161,15 @@ def test_a_deadline_passes_before_a_later_event_of_the_same_batch(six: Driver) -
     result = six.batch(
         six.event("broker_left", broker_id=3, reason="failed", minute=1),
         six.event("topic_created", topic="u", partitions=6, replication_factor=3, minute=45),
+        minute=45,
     )
     assert [v.kind for v in result.versions] == ["membership", "heal", "topics"]
+
+
+def test_no_deadline_passes_for_an_event_from_the_future(six: Driver) -> None:
+    failed = six.event("broker_left", broker_id=3, reason="failed", minute=1)
+    six.batch(failed, six.event("topic_deleted", topic="t", minute=45), minute=2)
+    assert [v.kind for v in six.journal[2:]] == ["membership", "topics"]
 
 
 def test_nothing_new_is_placed_on_a_failed_broker(six: Driver) -> None:
