@@ -1,0 +1,85 @@
+"""The seal of a plan version: a hash of its whole row and of the seal before it.
+
+Whoever changes, drops or swaps a row of the journal breaks the chain from there on, also where the change would not
+lead to another plan: a cause, a policy that did not matter, the outcome of an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.moves import TopicMoves
+from streaming.version import PlanVersion
+
+_ABSENT: Final = -1
+"""Stands for no broker and no offset."""
+
+
+def seal_of(version: PlanVersion, previous: str) -> str:
+    """Hexadecimal sha256 of the version and the seal of the one before, empty for the first.
+
+    The moves enter by the digest, which covers what changes, and by hashes of their reasons, waves and roles.
+    """
+    row = [
+        previous,
+        version.cluster_id,
+        version.plan_version,
+        version.base_version,
+        version.created_at,
+        version.kind,
+        version.cause,
+        version.approval,
+        [astuple(event) for event in version.events],
+        [astuple(broker) for broker in version.broker_changes],
+        [astuple(topic) for topic in version.topic_changes],
+        _details(version.moves),
+        [int(n) for n in _flat(astuple(version.numbers))],
+        version.policy,
+        version.software_version,
+        version.digest,
+        version.supersedes,
+    ]
+    return sha256(msgspec.json.encode(_plain(row))).hexdigest()
+
+
+def _details(moves: Sequence[TopicMoves]) -> list[str]:
+    """Hashes of what the digest does not cover, the same however the moves are cut into blocks."""
+    found = [sha256("\n".join(reason for block in moves for reason in block.reasons).encode()).hexdigest()]
+    for name in ("waves", "leader", "isr", "end_offsets"):
+        counts, values = sha256(), sha256()
+        for block in moves:
+            rows = _column(block, name)
+            held = rows > _ABSENT
+            counts.update(held.sum(axis=1).astype("<i8").tobytes())
+            values.update(rows[held].astype("<i8").tobytes())
+        found += [counts.hexdigest(), values.hexdigest()]
+    return found
+
+
+def _column(block: TopicMoves, name: str) -> NDArray[np.int64]:
+    """A detail of each partition as rows, ``_ABSENT`` where there is none."""
+    n = block.partitions.size
+    found = getattr(block if name == "waves" else block.roles, name, None)
+    if found is None:
+        return np.full((n, 1), _ABSENT, np.int64)
+    rows: NDArray[np.int64] = found.astype(np.int64).reshape(n, -1 if n else 1)
+    return rows - 1 if name == "waves" else rows  # waves count from 1
+
+
+def _plain(value: Any) -> Any:
+    """The same with every moment in UTC, however it was written."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _flat(values: Any) -> list[Any]:
+    return [leaf for value in values for leaf in (_flat(value) if isinstance(value, tuple) else [value])]
