@@ -25,7 +25,7 @@ _LONGEST: Final = timedelta(days=3650)
 Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
 BrokerId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-Gated = Literal["topics", "heal", "rebalance", "election", "rollback"]
+Gated = Literal["topics", "heal", "rebalance", "replication_factor", "restore"]
 
 
 def parse_duration(text: str) -> timedelta:
@@ -97,7 +97,10 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     on_decommissioned: Literal["heal", "nothing"] = "heal"
     on_unregistered: Literal["heal", "nothing"] = "heal"
     on_joined: Literal["nothing", "rebalance"] = "nothing"
+    on_drift: Literal["adopt", "report", "restore"] = "adopt"
     grace: str = "30m"
+    settle: str = "30s"
+    min_insync_replicas: Count = 1
     max_moves: Count | None = None
     exclude_topics: tuple[str, ...] = ()
     exclude_brokers: tuple[BrokerId, ...] = ()
@@ -106,11 +109,17 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Reject durations that cannot be read, while file and key are still known."""
         parse_duration(self.grace)
+        parse_duration(self.settle)
 
     @property
     def grace_period(self) -> timedelta:
         """How long a failed broker may stay away before its replicas are placed elsewhere."""
         return parse_duration(self.grace)
+
+    @property
+    def settle_time(self) -> timedelta:
+        """How long a burst of joins or failures must be quiet before one plan answers all of it."""
+        return parse_duration(self.settle)
 
     def to_json(self) -> str:
         """The canonical text that is recorded with each plan."""

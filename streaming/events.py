@@ -121,8 +121,9 @@ class ObservedPartition(Struct, frozen=True):
     topic: str
     partition: Annotated[int, Meta(ge=0, le=2**31 - 1)]
     replicas: Annotated[list[BrokerId], Meta(min_length=1)]
-    leader: int | None = None
-    isr: list[int] | None = None
+    leader: Annotated[int, Meta(ge=-1, le=2**31 - 1)] | None = None
+    isr: list[BrokerId] | None = None
+    end_offsets: dict[BrokerId, Annotated[int, Meta(ge=0)]] | None = None
 
 
 class AssignmentObserved(Event, frozen=True, kw_only=True, tag="assignment_observed"):
@@ -215,6 +216,7 @@ class Line(NamedTuple):
     event: AnyEvent | None
     problem: str = ""
     header: Header = Header()
+    sequence: int = 0
 
     @property
     def text(self) -> str:

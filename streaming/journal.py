@@ -43,6 +43,7 @@ _SCALARS = (
     "cluster_id",
     "plan_version",
     "base_version",
+    "supersedes",
     "created_at",
     "kind",
     "cause",
@@ -50,6 +51,7 @@ _SCALARS = (
     "policy",
     "software_version",
     "digest",
+    "seal",
 )
 
 
@@ -116,7 +118,7 @@ def versions_from_arrow(table: pa.Table) -> Iterator[PlanVersion]:
         for i, row in enumerate(batch.select(light).to_pylist()):
             moves = _moves(batch.column("moves"), i) if "moves" in names else []
             yield PlanVersion(
-                **{name: row[name] for name in _SCALARS},
+                **{name: row.get(name) for name in _SCALARS},
                 events=[EventRecord(cluster_id=row["cluster_id"], **event) for event in row.get("events") or []],
                 broker_changes=[BrokerRecord(**b) for b in row.get("broker_changes") or []],
                 topic_changes=[TopicChange(**t) for t in row.get("topic_changes") or []],

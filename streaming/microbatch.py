@@ -155,7 +155,8 @@ def plan_batch(
     """
     by_cluster: dict[str, list[Line]] = {}
     unplanned: list[EventRecord] = []
-    for line in lines:
+    for sequence, received in enumerate(lines):
+        line = received._replace(sequence=sequence)
         if line.event is None:
             unplanned.append(record(line, "malformed", line.problem))
         else:

@@ -6,18 +6,21 @@ a Python object for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from placement import Replan
 from placement.digest import digest_of
 from placement.model import NO_BROKER, Int32Array
 from placement.plan import REASONS
 from placement.verify import Change
+
+NO_OFFSET: Final = -1
 
 MOVE_TYPE: Final = pa.struct(
     [
@@ -27,8 +30,36 @@ MOVE_TYPE: Final = pa.struct(
         pa.field("after", pa.list_(pa.int32())),
         pa.field("reason", pa.string()),
         pa.field("wave", pa.int32()),
+        pa.field("leader", pa.int32()),
+        pa.field("isr", pa.list_(pa.int32())),
+        pa.field("end_offsets", pa.list_(pa.int64())),
     ]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """What was observed of the replicas of some partitions: who leads, who is in sync, how far each log reaches.
+
+    Attributes:
+        leader: int32, shape ``(n,)``, ``NO_BROKER`` where there is none or it is not known.
+        isr: int32 broker ids, shape ``(n, r)``, padded with ``NO_BROKER``; all padding where it is not known.
+        end_offsets: int64, shape ``(n, r)``: the log end offset of each replica, in the order of the replica list;
+            ``NO_OFFSET`` where it is not known.
+    """
+
+    leader: Int32Array
+    isr: Int32Array
+    end_offsets: NDArray[np.int64]
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_] | slice) -> Roles:
+        """The roles of some of the partitions."""
+        return Roles(self.leader[rows], self.isr[rows], self.end_offsets[rows])
+
+
+def unknown_roles(n: int) -> Roles:
+    """Roles of ``n`` partitions of which nothing was observed."""
+    return Roles(np.full(n, NO_BROKER, np.int32), no_replicas(n), np.full((n, 0), NO_OFFSET, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +73,7 @@ class TopicMoves:
         after: the same, all padding where the partition is gone.
         reasons: why each one changes, ``n`` texts.
         waves: int32, shape ``(n,)``, from 1; ``None`` where nothing is to be executed in waves.
+        roles: what was observed of the partitions; ``None`` where nothing was.
     """
 
     topic: str
@@ -50,6 +82,7 @@ class TopicMoves:
     after: Int32Array
     reasons: Sequence[str]
     waves: Int32Array | None = None
+    roles: Roles | None = None
 
     def inverse(self, reason: str) -> TopicMoves:
         """The moves that undo these."""
@@ -96,8 +129,7 @@ def to_arrow(moves: Sequence[TopicMoves]) -> pa.StructArray:
     topic = pa.DictionaryArray.from_arrays(
         np.repeat(np.arange(len(moves), dtype=np.int32), counts), pa.array([m.topic for m in moves], pa.string())
     )
-    waves = [np.zeros(m.partitions.size, np.int32) if m.waves is None else m.waves for m in moves]
-    wave = _concatenated(waves)
+    wave = _concatenated([np.zeros(m.partitions.size, np.int32) if m.waves is None else m.waves for m in moves])
     columns = [
         topic.cast(pa.string()),
         pa.array(_concatenated([m.partitions for m in moves]), pa.int32()),
@@ -105,23 +137,41 @@ def to_arrow(moves: Sequence[TopicMoves]) -> pa.StructArray:
         _lists([m.after for m in moves]),
         pa.array([reason for m in moves for reason in m.reasons], pa.string()),
         pa.array(wave, pa.int32(), mask=wave == 0),
+        *_role_columns(moves, sum(counts)),
     ]
     return pa.StructArray.from_arrays(columns, fields=list(MOVE_TYPE))
+
+
+_ROLE_FIELDS: Final = ("leader", "isr", "end_offsets")
+
+
+def _role_columns(moves: Sequence[TopicMoves], n: int) -> list[pa.Array]:
+    """Leader, ISR and end offsets, null where they were not observed."""
+    if not any(m.roles for m in moves):
+        return [pa.nulls(n, MOVE_TYPE.field(name).type) for name in _ROLE_FIELDS]
+    roles = [m.roles or unknown_roles(m.partitions.size) for m in moves]
+    leader = _concatenated([r.leader for r in roles])
+    return [
+        pa.array(leader, pa.int32(), mask=leader == NO_BROKER),
+        _lists([r.isr for r in roles], null_where_empty=True),
+        _lists([r.end_offsets for r in roles], null_where_empty=True, kind=pa.int64()),
+    ]
 
 
 def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
     """The inverse of :func:`to_arrow`; moves of one topic that stand together come back as one."""
     if not len(array):
         return []
-    topic, partition, before, after, reason, wave = array.flatten()
-    names = topic.dictionary_encode()
+    columns = dict(zip([field.name for field in array.type], array.flatten(), strict=True))
+    names = columns["topic"].dictionary_encode()
     codes = np.asarray(names.indices)
     starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
     ends = np.r_[starts[1:], codes.size]
-    ids = np.asarray(partition).astype(np.int32)
-    wave_ids = np.asarray(wave.fill_null(0)).astype(np.int32)
-    reasons = reason.to_pylist()
-    olds, news = _Matrices(before), _Matrices(after)
+    ids = np.asarray(columns["partition"]).astype(np.int32)
+    waves = np.asarray(columns["wave"].fill_null(0)).astype(np.int32)
+    reasons = columns["reason"].to_pylist()
+    olds, news = _Matrices(columns["before"]), _Matrices(columns["after"])
+    roles = _roles_from(columns, len(array))
     return [
         TopicMoves(
             names.dictionary[int(codes[lo])].as_py(),
@@ -129,10 +179,30 @@ def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
             olds.rows(lo, hi),
             news.rows(lo, hi),
             reasons[lo:hi],
-            wave_ids[lo:hi] if wave_ids[lo:hi].any() else None,
+            waves[lo:hi] if waves[lo:hi].any() else None,
+            roles(lo, hi),
         )
         for lo, hi in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
+
+
+def _roles_from(columns: dict[str, pa.Array], n: int) -> Callable[[int, int], Roles | None]:
+    """Looks up the roles of a range of rows; tables of before 0.2 have none."""
+    if "leader" not in columns or all(columns[name].null_count == n for name in _ROLE_FIELDS):
+        return lambda lo, hi: None
+    return roles_lookup(*(columns[name] for name in _ROLE_FIELDS))
+
+
+def roles_lookup(leader: pa.Array, isr: pa.ListArray, end_offsets: pa.ListArray) -> Callable[[int, int], Roles | None]:
+    """Roles of ranges of rows, from the columns that tables have."""
+    leaders = np.asarray(leader.fill_null(NO_BROKER)).astype(np.int32)
+    known = np.asarray(leader.is_valid()) | np.asarray(isr.is_valid()) | np.asarray(end_offsets.is_valid())
+    in_sync, ends = _Matrices(isr), _Matrices(end_offsets, np.int64)
+
+    def between(lo: int, hi: int) -> Roles | None:
+        return Roles(leaders[lo:hi], in_sync.rows(lo, hi), ends.rows(lo, hi)) if known[lo:hi].any() else None
+
+    return between
 
 
 def matrices(array: pa.ListArray) -> Int32Array:
@@ -143,16 +213,16 @@ def matrices(array: pa.ListArray) -> Int32Array:
 class _Matrices:
     """Slices of an Arrow list column as padded NumPy matrices."""
 
-    def __init__(self, array: pa.ListArray) -> None:
-        self._values = np.asarray(array.flatten()).astype(np.int32)
-        lengths = np.asarray(array.value_lengths()).astype(np.int64)
+    def __init__(self, array: pa.ListArray, dtype: type[np.int32] | type[np.int64] = np.int32) -> None:
+        self._values = np.asarray(array.flatten()).astype(dtype)
+        lengths = np.asarray(array.value_lengths().fill_null(0)).astype(np.int64)
         self._lengths = lengths
         self._offsets = np.r_[0, np.cumsum(lengths)]
 
-    def rows(self, lo: int, hi: int) -> Int32Array:
+    def rows(self, lo: int, hi: int) -> NDArray[Any]:
         lengths = self._lengths[lo:hi]
         width = int(lengths.max(initial=0))
-        result = np.full((hi - lo, width), NO_BROKER, np.int32)
+        result = np.full((hi - lo, width), -1, self._values.dtype)
         result[np.arange(width) < lengths[:, None]] = self._values[self._offsets[lo] : self._offsets[hi]]
         return result
 
@@ -161,11 +231,14 @@ def _concatenated(arrays: Sequence[Int32Array]) -> Int32Array:
     return np.concatenate(arrays) if arrays else np.zeros(0, np.int32)
 
 
-def _lists(padded: Sequence[Int32Array]) -> pa.ListArray:
-    lengths = _concatenated([(m != NO_BROKER).sum(axis=1).astype(np.int32) for m in padded])
-    values = _concatenated([m[m != NO_BROKER] for m in padded])
+def _lists(
+    padded: Sequence[NDArray[Any]], *, null_where_empty: bool = False, kind: pa.DataType | None = None
+) -> pa.ListArray:
+    lengths = _concatenated([(m != -1).sum(axis=1).astype(np.int32) for m in padded])
+    values = np.concatenate([m[m != -1] for m in padded]) if padded else np.zeros(0, np.int32)
     offsets = np.r_[np.int32(0), np.cumsum(lengths, dtype=np.int32)]
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values, pa.int32()))
+    mask = pa.array(lengths == 0) if null_where_empty else None
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values, kind or pa.int32()), mask=mask)
 
 
 def canonical(moves: Sequence[TopicMoves]) -> Iterator[tuple[str, int, list[int], list[int], Any]]:

@@ -49,6 +49,7 @@ from streaming.events import (
     TopicDeleted,
 )
 from streaming.moves import TopicMoves, change_of, digest
+from streaming.seal import seal_of
 from streaming.state import ClusterState
 from streaming.version import EventRecord, Numbers, PlanVersion
 
@@ -72,6 +73,7 @@ def record(line: Line, outcome: Outcome, reason: str = "") -> EventRecord:
         occurred_at=event.occurred_at if event else None,
         entity=event.entity if event else "",
         place=line.place,
+        sequence=line.sequence,
     )
 
 
@@ -122,7 +124,7 @@ class ClusterPlanner:
             return
         self._take(answer, line)
 
-    def _take(self, answer: Answer | None, line: Line) -> None:
+    def _take(self, answer: Answer | list[Decision] | None, line: Line) -> None:
         if answer is None:
             self._settled.append(record(line, "applied"))
         elif isinstance(answer, NoEffect):
@@ -130,9 +132,11 @@ class ClusterPlanner:
         elif isinstance(answer, Stale):
             self._settled.append(record(line, "stale", answer.reason))
         else:
-            self._accept(answer, [record(line, "applied")])
+            decisions = answer if isinstance(answer, list) else [answer]
+            for place, decision in enumerate(decisions):
+                self._accept(decision, [record(line, "applied")] if place == 0 else [])
 
-    def _decide(self, event: AnyEvent) -> Answer | None:  # noqa: PLR0911, PLR0912 - one case an event type
+    def _decide(self, event: AnyEvent) -> Answer | list[Decision] | None:  # noqa: PLR0911, PLR0912 - one case an event type
         """The rule of each event type; ``None`` for progress, which changes nothing."""
         state, policy = self.state, self.policy
         match event:
@@ -267,4 +271,7 @@ class ClusterPlanner:
             last = self.versions[-1]
             self.versions[-1] = replace(last, events=[*last.events, *self._settled])
             self._settled = []
+        for place, version in enumerate(self.versions):
+            self.state.seal = seal_of(version, self.state.seal)
+            self.versions[place] = replace(version, seal=self.state.seal)
         return [*self._refused, *self._settled]

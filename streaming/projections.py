@@ -50,6 +50,7 @@ def assignment_rows(versions: Sequence[PlanVersion]) -> pa.Table:
                 moves.field("topic"),
                 moves.field("partition"),
                 moves.field("after"),
+                *(moves.field(name) for name in ("leader", "isr", "end_offsets")),
                 pa.array([version.plan_version] * n, pa.int64()),
             ]
             parts.append(pa.table(columns, schema=ASSIGNMENTS.schema))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.journal import versions_from_arrow
-from streaming.moves import TopicMoves, matrices, no_replicas
+from streaming.moves import TopicMoves, matrices, no_replicas, roles_lookup
 from streaming.schemas import ASSIGNMENTS, BROKERS, PLANS, QUARANTINE
 from streaming.state import ClusterState
 from streaming.tables import Tables
@@ -83,6 +83,7 @@ def _take_assignments(memory: Memory, table: pa.Table) -> None:
     starts = np.r_[0, np.flatnonzero(changed) + 1].tolist()
     partitions = np.asarray(table["partition"].combine_chunks())
     replicas = table["replicas"].combine_chunks()
+    roles = roles_lookup(*(table[name].combine_chunks() for name in ("leader", "isr", "end_offsets")))
     for lo, hi in zip(starts, [*starts[1:], table.num_rows], strict=True):
         block = TopicMoves(
             topics.dictionary[int(topic_codes[lo])].as_py(),
@@ -90,6 +91,7 @@ def _take_assignments(memory: Memory, table: pa.Table) -> None:
             no_replicas(hi - lo),
             matrices(replicas.slice(lo, hi - lo)),
             [],
+            roles=roles(lo, hi),
         )
         memory.cluster(clusters.dictionary[int(cluster_codes[lo])].as_py()).apply((), (), [block])
 

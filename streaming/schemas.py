@@ -21,6 +21,7 @@ EVENT_TYPE: Final = pa.struct(
         pa.field("occurred_at", TIMESTAMP),
         pa.field("entity", pa.string()),
         pa.field("place", pa.string()),
+        pa.field("sequence", pa.int64()),
     ]
 )
 
@@ -78,6 +79,7 @@ PLANS: Final = Table(
             pa.field("cluster_id", pa.string()),
             pa.field("plan_version", pa.int64()),
             pa.field("base_version", pa.int64()),
+            pa.field("supersedes", pa.int64()),
             *_TRANSACTION,
             pa.field("created_at", TIMESTAMP),
             pa.field("kind", pa.string()),
@@ -91,6 +93,7 @@ PLANS: Final = Table(
             pa.field("policy", pa.string()),
             pa.field("software_version", pa.string()),
             pa.field("digest", pa.string()),
+            pa.field("seal", pa.string()),
         ]
     ),
     append_only=True,
@@ -141,6 +144,9 @@ ASSIGNMENTS: Final = Table(
             pa.field("topic", pa.string()),
             pa.field("partition", pa.int32()),
             pa.field("replicas", pa.list_(pa.int32())),
+            pa.field("leader", pa.int32()),
+            pa.field("isr", pa.list_(pa.int32())),
+            pa.field("end_offsets", pa.list_(pa.int64())),
             pa.field("plan_version", pa.int64()),
         ]
     ),

@@ -7,14 +7,14 @@ The same two methods serve planning and reloading: :meth:`ClusterState.apply` ch
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import numpy as np
 
 from placement import Assignment, Broker, Load
 from placement.model import NO_BROKER, Int32Array
-from streaming.moves import TopicMoves
+from streaming.moves import Roles, TopicMoves, unknown_roles
 from streaming.version import MEMBERS, BrokerRecord, EventRecord, PlanVersion, TopicChange
 
 
@@ -26,11 +26,13 @@ class TopicLayout:
         partitions: int32 partition ids, ascending, shape ``(n,)``.
         replicas: int32 broker ids, shape ``(n, r)``, padded with ``NO_BROKER``.
         strategy: the strategy that placed it, empty where it is not known.
+        roles: leader, ISR and end offsets where they were observed; ``None`` where nothing was.
     """
 
     partitions: Int32Array
     replicas: Int32Array
     strategy: str = ""
+    roles: Roles | None = None
 
 
 @dataclass(slots=True)
@@ -44,6 +46,7 @@ class ClusterState:
     seen: set[str] = field(default_factory=set)
     clocks: dict[str, datetime] = field(default_factory=dict)
     proposal: PlanVersion | None = None
+    seal: str = ""
     load: Load = field(default_factory=Load.empty)
 
     def fold(self, version: PlanVersion) -> None:
@@ -63,13 +66,15 @@ class ClusterState:
         for change in topics:
             layout = self.topics.get(change.topic)
             if layout and change.strategy is not None:
-                self.topics[change.topic] = TopicLayout(layout.partitions, layout.replicas, change.strategy)
+                self.topics[change.topic] = replace(layout, strategy=change.strategy)
 
     def record(self, version: PlanVersion) -> None:
         """Note the version, the events that it settled, and whether it waits for approval."""
         self.version = version.plan_version
+        self.seal = version.seal or self.seal
         self.remember(version.events)
-        self.proposal = version if version.approval == "proposed" else None
+        if version.approval != "reported":
+            self.proposal = version if version.approval == "proposed" else None
 
     def remember(self, events: Iterable[EventRecord]) -> None:
         """Note events as seen, and the time of the newest news about what they concern."""
@@ -97,7 +102,10 @@ class ClusterState:
         kept = (replicas != NO_BROKER).any(axis=1)
         if kept.any():
             width = int((replicas[kept] != NO_BROKER).any(axis=0).sum())
-            self.topics[block.topic] = TopicLayout(ids[kept], replicas[kept, :width], layout.strategy)
+            roles = _roles_after(layout, block, ids)
+            self.topics[block.topic] = TopicLayout(
+                ids[kept], replicas[kept, :width], layout.strategy, roles and roles.take(kept)
+            )
         else:
             self.topics.pop(block.topic, None)
 
@@ -129,7 +137,7 @@ class ClusterState:
         return Assignment(names, index, ids, replicas)
 
     def deadlines(self) -> list[BrokerRecord]:
-        """The failed brokers with a deadline, earliest first."""
+        """The brokers with a deadline, earliest first."""
         return sorted(
             (b for b in self.brokers.values() if b.deadline is not None),
             key=lambda b: (b.deadline, b.broker_id),
@@ -142,3 +150,25 @@ class ClusterState:
         """
         usable = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
         return bool(self.load.replicas.sum() > self.load.replicas_on(usable).sum())
+
+
+def _roles_after(layout: TopicLayout, block: TopicMoves, ids: Int32Array) -> Roles | None:
+    """What is known of the partitions ``ids``: of those that moved, what was observed with the move."""
+    if layout.roles is None and block.roles is None:
+        return None
+    old = layout.roles or unknown_roles(layout.partitions.size)
+    new = block.roles or unknown_roles(block.partitions.size)
+    merged = []
+    for name in ("leader", "isr", "end_offsets"):
+        before, after = getattr(old, name), getattr(new, name)
+        shape = (ids.size, max(before.shape[1], after.shape[1])) if before.ndim > 1 else (ids.size,)
+        column = np.full(shape, NO_BROKER, before.dtype)
+        for rows, values in ((layout.partitions, before), (block.partitions, after)):
+            place = np.searchsorted(ids, rows)
+            column[place] = NO_BROKER
+            if values.ndim > 1:
+                column[place, : values.shape[1]] = values
+            else:
+                column[place] = values
+        merged.append(column)
+    return Roles(*merged)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +14,7 @@ import pyarrow.dataset
 from deltalake import DeltaTable
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-from streaming.schemas import TABLES, Table, columns_ddl
+from streaming.schemas import TABLES, Table, columns_ddl, sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,7 +29,7 @@ _PROPERTIES: Final = {
 def dataset(path: str) -> pa.dataset.Dataset:
     """A Delta table for reading, without Spark.
 
-    Local files are read by Arrow itself: through deltalake's own file system, Arrow's threads call back into Python, and
+    Local files are read by Arrow itself: through the file system of deltalake, its threads call back into Python, and
     now and then abort the process when it ends.
 
     Raises:
@@ -63,6 +63,11 @@ class Tables:
             f"CREATE TABLE IF NOT EXISTS {self.identifier(table)} ({columns_ddl(table)}) "
             f"USING delta TBLPROPERTIES ({listed})"
         )
+        columns = spark.read.format("delta").load(self.path(table)).schema
+        missing = missing_columns(table.schema, columns)
+        if missing:
+            # Written by an earlier release: what it did not know is null in its rows.
+            spark.sql(f"ALTER TABLE {self.identifier(table)} ADD COLUMNS ({', '.join(missing)})")
 
     def identifier(self, table: Table) -> str:
         """The table's name in SQL."""
@@ -106,3 +111,21 @@ class Tables:
         writer.option("txnAppId", app_id).option("txnVersion", batch_id).option("userMetadata", user_metadata).save(
             self.path(table)
         )
+
+
+def missing_columns(wanted: Iterable[pa.Field], present: Any, path: str = "") -> list[str]:
+    """Column definitions, for ALTER TABLE, of what a table of an earlier release lacks, nested fields included.
+
+    ``present`` is a Spark ``StructType``.
+    """
+    have = {field.name: field.dataType for field in present}
+    missing = []
+    for field in wanted:
+        name = f"{path}`{field.name}`"
+        if field.name not in have:
+            missing.append(f"{name} {sql_type(field.type)}")
+        elif pa.types.is_struct(field.type):
+            missing += missing_columns(field.type, have[field.name], f"{name}.")
+        elif pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
+            missing += missing_columns(field.type.value_type, have[field.name].elementType, f"{name}.element.")
+    return missing

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
@@ -21,8 +21,12 @@ Kind = Literal[
     "observation",
     "rollback",
     "rejection",
+    "drift",
+    "restore",
+    "stop",
+    "resume",
 ]
-Approval = Literal["not_required", "proposed", "approved", "rejected"]
+Approval = Literal["not_required", "proposed", "approved", "rejected", "reported"]
 BrokerStatus = Literal["alive", "failed", "dead", "draining", "gone"]
 
 MEMBERS: Final = ("alive", "failed", "dead", "draining")
@@ -36,7 +40,8 @@ class BrokerRecord:
     """A broker as the state knows it.
 
     ``failed`` is away and may come back until ``deadline``; its replicas stay where they are. ``dead`` stayed
-    away longer. ``since`` is when the newest news about it occurred: older news is stale.
+    away longer. ``since`` is when the newest news about it occurred: older news is stale. An ``alive`` broker has a
+    deadline while the cluster waits for more of a burst of joins before it is rebalanced.
     """
 
     broker_id: int
@@ -61,7 +66,7 @@ class TopicChange:
 
 @dataclass(frozen=True, slots=True)
 class EventRecord:
-    """One received event and what became of it."""
+    """One received event and what became of it; ``sequence`` is its place among the lines of its batch, from 0."""
 
     event_id: str | None
     cluster_id: str | None
@@ -72,6 +77,7 @@ class EventRecord:
     occurred_at: datetime | None
     entity: str
     place: str
+    sequence: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,10 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class PlanVersion:
-    """One version of one cluster's plan: what came in, what changed, what was decided, and why."""
+    """One version of one cluster's plan: what came in, what changed, what was decided, and why.
+
+    ``supersedes`` names the proposal that can no longer be approved because of this version.
+    """
 
     cluster_id: str
     plan_version: int
@@ -116,7 +125,9 @@ class PlanVersion:
     numbers: Numbers
     policy: str
     software_version: str
-    digest: str = field(default="")
+    digest: str = ""
+    supersedes: int | None = None
+    seal: str = ""
 
     @property
     def effective(self) -> bool:

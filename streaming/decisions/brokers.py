@@ -1,14 +1,12 @@
-"""Brokers that join, leave or change, and failed ones whose grace is over."""
+"""Brokers that join, leave or change."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from streaming.config import Policy
-from streaming.decisions.decision import Answer, Decision, NoEffect, moment_text, named
-from streaming.decisions.moving import heal, rebalance
+from streaming.decisions.decision import Answer, Decision, NoEffect, moment_text
+from streaming.decisions.moving import heal
 from streaming.errors import RejectedEvent
 from streaming.events import BrokerChanged, BrokerJoined, BrokerLeft
 from streaming.state import ClusterState
@@ -30,7 +28,7 @@ def broker_joined(state: ClusterState, event: BrokerJoined, policy: Policy) -> A
         return NoEffect(f"broker {event.broker_id} is alive already")
     cause = f"broker {event.broker_id} {_return_of(back)}"
     if back is None and policy.on_joined == "rebalance":
-        return rebalance(state, policy, cause, brokers=(broker,))
+        broker = replace(broker, deadline=event.occurred_at + policy.settle_time)
     return heal(state, policy, cause, (broker,))
 
 
@@ -90,11 +88,3 @@ def broker_changed(state: ClusterState, event: BrokerChanged, policy: Policy) ->
         return NoEffect(f"broker {event.broker_id} has that rack and capacity already")
     cause = f"broker {event.broker_id} changed: rack {changed.rack}, capacity {changed.capacity:g}"
     return heal(state, policy, cause, (replace(changed, since=event.occurred_at),))
-
-
-def grace_over(state: ClusterState, policy: Policy, overdue: Sequence[BrokerRecord], now: datetime) -> Decision:
-    """Heal what failed brokers held, now that their deadline has passed."""
-    dead = tuple(replace(b, state="dead", deadline=None) for b in overdue)
-    brokers = named([b.broker_id for b in dead])
-    plural = "s" if len(dead) > 1 else ""
-    return heal(state, policy, f"grace of broker{plural} {brokers} over at {moment_text(now)}", dead)

@@ -48,6 +48,8 @@ def rebalance(
     unknown = sorted(set(topics or ()) - set(state.topics))
     if unknown:
         raise RejectedEvent(f"topic {unknown[0]} is not known")
+    if not state.topics:
+        return Decision("membership", cause, brokers=brokers) if brokers else NoEffect("the cluster has no topics")
     budgets = [m for m in (max_moves, policy.max_moves) if m is not None]
     members = members_after(state, brokers)
     try:

@@ -1,59 +1,163 @@
-"""The real layout of a cluster: adopted where the state knows nothing, corrected where it knows otherwise."""
+"""The real layout of a cluster: adopted where the state knows nothing, compared with what it knows elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from placement import Assignment, PlacementError
 from placement.model import NO_BROKER, Int32Array
-from streaming.decisions.decision import Answer, Decision, NoEffect
+from streaming.config import Policy
+from streaming.decisions.decision import Decision, NoEffect, balance
 from streaming.errors import RejectedEvent
-from streaming.events import AssignmentObserved
-from streaming.moves import TopicMoves
-from streaming.state import ClusterState
-from streaming.version import TopicChange
+from streaming.events import AssignmentObserved, ObservedPartition
+from streaming.moves import NO_OFFSET, Roles, TopicMoves, moved_replicas, unknown_roles
+from streaming.state import ClusterState, TopicLayout
+from streaming.version import Numbers, TopicChange
 
 
-def assignment_observed(state: ClusterState, event: AssignmentObserved) -> Answer:
-    """Make the observed partitions the state's. Partitions that are not mentioned stay as they are.
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """One topic as it was observed, beside what the state has of it."""
+
+    name: str
+    partitions: Int32Array
+    before: Int32Array
+    after: Int32Array
+    roles: Roles | None
+    known: NDArray[np.bool_]
+    news: NDArray[np.bool_]
+
+    @property
+    def drifted(self) -> NDArray[np.bool_]:
+        """Partitions that the state has otherwise."""
+        return np.asarray(self.known & (self.before != self.after).any(axis=1))
+
+    def wanted(self, adopting: bool) -> NDArray[np.bool_]:
+        """Partitions that the state takes over: new ones, those with other roles, drifted ones if they are adopted."""
+        return ~self.known | (self.news & ~self.drifted) | (self.drifted & adopting)
+
+    def moves(self, rows: NDArray[np.bool_], reason: str, *, back: bool = False) -> TopicMoves:
+        """Some of the partitions as moves to what was observed, or back to what the state has."""
+        before, after = (self.after, self.before) if back else (self.before, self.after)
+        roles = self.roles.take(rows) if self.roles and not back else None
+        return TopicMoves(
+            self.name, self.partitions[rows], before[rows], after[rows], [reason] * int(rows.sum()), roles=roles
+        )
+
+
+def assignment_observed(state: ClusterState, event: AssignmentObserved, policy: Policy) -> list[Decision] | NoEffect:
+    """Adopt what is new, and treat what differs as policy says. Partitions that are not mentioned stay as they are.
 
     Raises:
         RejectedEvent: a replica list that no cluster can have.
     """
+    topics = _compare(state, event)
+    drifted = sum(int(t.drifted.sum()) for t in topics)
+    adopting = policy.on_drift == "adopt" or not drifted
+    decisions = [_observation(state, topics, adopting)] if any(t.wanted(adopting).any() for t in topics) else []
+    if not adopting:
+        decisions.append(_drift(state, topics, policy, drifted))
+    return decisions or NoEffect("every observed partition is as the state has it")
+
+
+def _observation(state: ClusterState, topics: Sequence[_Topic], adopting: bool) -> Decision:
+    blocks = [t.moves(t.wanted(adopting), "observed") for t in topics]
+    moves = [block for block in blocks if block.partitions.size]
+    new = sum(int((~t.known).sum()) for t in topics)
+    corrected = sum(int(t.drifted.sum()) for t in topics) if adopting else 0
+    return Decision(
+        "observation",
+        f"observed: {new} partitions adopted, {corrected} corrected",
+        topics=[TopicChange(t.name, "") for t in topics if t.name not in state.topics],
+        moves=moves,
+    )
+
+
+def _drift(state: ClusterState, topics: Sequence[_Topic], policy: Policy, drifted: int) -> Decision:
+    """Put drift on record, or plan the way back."""
+    restore = policy.on_drift == "restore"
+    blocks = [t.moves(t.drifted, "drifted", back=restore) for t in topics]
+    moves = [block for block in blocks if block.partitions.size]
+    moved = moved_replicas(moves)
+    spread = balance(state.load, state.members())
+    return Decision(
+        "restore" if restore else "drift",
+        f"drift: {drifted} partitions are not where they were planned",
+        moves=moves,
+        numbers=Numbers(
+            partitions_changed=drifted, moved_replicas=moved, lower_bound=moved, before=spread, after=spread
+        ),
+        approval=("proposed" if "restore" in policy.approval else "not_required") if restore else "reported",
+    )
+
+
+def _compare(state: ClusterState, event: AssignmentObserved) -> list[_Topic]:
     try:
         observed = Assignment.from_rows((p.topic, p.partition, p.replicas) for p in event.partitions)
     except PlacementError as error:
         raise RejectedEvent(str(error)) from error
-    blocks = [block for block in _blocks(state, observed) if block.partitions.size]
-    if not blocks:
-        return NoEffect("every observed partition is as the state has it")
-    adopted = sum(int((block.before == NO_BROKER).all(axis=1).sum()) for block in blocks)
-    corrected = sum(block.partitions.size for block in blocks) - adopted
-    return Decision(
-        "observation",
-        f"observed: {adopted} partitions adopted, {corrected} corrected",
-        topics=[TopicChange(b.topic, "") for b in blocks if b.topic not in state.topics],
-        moves=blocks,
-    )
-
-
-def _blocks(state: ClusterState, observed: Assignment) -> list[TopicMoves]:
-    bounds = np.searchsorted(observed.topic_index, np.arange(len(observed.topics) + 1))
+    details = {(p.topic, p.partition): p for p in event.partitions if p.leader is not None or p.isr or p.end_offsets}
+    bounds = np.searchsorted(observed.topic_index, np.arange(len(observed.topics) + 1)).tolist()
     return [
-        _differences(state, topic, observed.partition[lo:hi], observed.replicas[lo:hi])
-        for topic, lo, hi in zip(observed.topics, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        _topic(state.topics.get(name), name, observed.partition[lo:hi], observed.replicas[lo:hi], details)
+        for name, lo, hi in zip(observed.topics, bounds[:-1], bounds[1:], strict=True)
     ]
 
 
-def _differences(state: ClusterState, topic: str, ids: Int32Array, replicas: Int32Array) -> TopicMoves:
-    layout = state.topics.get(topic)
-    known = layout.replicas if layout else np.full((0, 0), NO_BROKER, np.int32)
-    width = max(known.shape[1], replicas.shape[1])
+def _topic(
+    layout: TopicLayout | None,
+    name: str,
+    ids: Int32Array,
+    replicas: Int32Array,
+    details: dict[tuple[str, int], ObservedPartition],
+) -> _Topic:
+    held = layout.replicas if layout else np.full((0, 0), NO_BROKER, np.int32)
+    width = max(held.shape[1], replicas.shape[1])
     before = np.full((ids.size, width), NO_BROKER, np.int32)
+    known = np.zeros(ids.size, np.bool_)
+    rows = np.zeros(ids.size, np.intp)
     if layout:
         rows = np.minimum(np.searchsorted(layout.partitions, ids), layout.partitions.size - 1)
-        held = layout.partitions[rows] == ids
-        before[held, : known.shape[1]] = known[rows[held]]
+        known = layout.partitions[rows] == ids
+        before[known, : held.shape[1]] = held[rows[known]]
     after = np.pad(replicas, ((0, 0), (0, width - replicas.shape[1])), constant_values=NO_BROKER)
-    changed = (before != after).any(axis=1)
-    return TopicMoves(topic, ids[changed], before[changed], after[changed], ["observed"] * int(changed.sum()))
+    roles = _roles(name, ids, replicas, details)
+    news = known & _differs(layout, rows, roles) if roles else np.zeros(ids.size, np.bool_)
+    return _Topic(name, ids, before, after, roles, known, news)
+
+
+def _roles(
+    name: str, ids: Int32Array, replicas: Int32Array, details: dict[tuple[str, int], ObservedPartition]
+) -> Roles | None:
+    """Leader, ISR and end offsets, where the observation names them; offsets only where every replica has one."""
+    found = [(row, details[name, p]) for row, p in enumerate(ids.tolist()) if (name, p) in details]
+    if not found:
+        return None
+    n, width = replicas.shape
+    leader = np.full(n, NO_BROKER, np.int32)
+    isr = np.full((n, width), NO_BROKER, np.int32)
+    ends = np.full((n, width), NO_OFFSET, np.int64)
+    for row, seen in found:
+        leader[row] = NO_BROKER if seen.leader is None else seen.leader
+        in_sync = [b for b in seen.replicas if b in (seen.isr or ())]
+        isr[row, : len(in_sync)] = in_sync
+        offsets = seen.end_offsets or {}
+        if set(seen.replicas) <= set(offsets):
+            ends[row, : len(seen.replicas)] = [offsets[b] for b in seen.replicas]
+    return Roles(leader, isr, ends)
+
+
+def _differs(layout: TopicLayout | None, rows: NDArray[np.intp], roles: Roles) -> NDArray[np.bool_]:
+    """Whether leader or ISR are others than the state has; end offsets alone are no news."""
+    known = (layout.roles if layout else None) or unknown_roles(layout.partitions.size if layout else 0)
+    if not known.leader.size:
+        return np.ones(rows.size, np.bool_)
+    width = max(known.isr.shape[1], roles.isr.shape[1])
+    isr, seen = (
+        np.pad(m, ((0, 0), (0, width - m.shape[1])), constant_values=NO_BROKER) for m in (known.isr[rows], roles.isr)
+    )
+    return np.asarray((known.leader[rows] != roles.leader) | (isr != seen).any(axis=1))

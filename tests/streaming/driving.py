@@ -29,16 +29,21 @@ class Driver:
         self.journal: list[PlanVersion] = []
         self._batches = 0
         self._events = 0
+        self._now = T0
 
     def event(self, kind: str, *, cluster: str = "c", minute: float = 0, event_id: str = "", **fields: Any) -> bytes:
         self._events += 1
         head = {"event_id": event_id or f"e{self._events}", "cluster_id": cluster, "type": kind}
         return json.dumps(head | {"occurred_at": at(minute).isoformat()} | fields).encode()
 
-    def batch(self, *lines: bytes, minute: float = 0) -> BatchResult:
+    def batch(self, *lines: bytes, minute: float | None = None) -> BatchResult:
+        """Plan lines as one batch, at the given minute or as soon as the last of them occurred."""
         self._batches += 1
         decoded = [decode(line, f"test:{n}") for n, line in enumerate(lines, start=1)]
-        result = plan_batch(self.memory, decoded, at(minute), self._batches, self.config, self._find)
+        newest = max((line.event.occurred_at for line in decoded if line.event), default=T0)
+        now = max(newest, self._now) if minute is None else at(minute)
+        self._now = max(now, self._now)
+        result = plan_batch(self.memory, decoded, now, self._batches, self.config, self._find)
         self.journal += result.versions
         return result
 

@@ -1,0 +1,57 @@
+"""Tables that the first release wrote are taken over as they are."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import msgspec
+import pytest
+from pyspark.sql import SparkSession
+
+from streaming.config import parse_config
+from streaming.delivery import deliver
+from streaming.history import History
+from streaming.job import run_job
+from streaming.schemas import ASSIGNMENTS, PLANS
+
+pytestmark = pytest.mark.spark
+
+FIRST_RELEASE = Path(__file__).parent.parent / "cases/tables-0.1.0.tar.gz"
+
+
+def test_a_job_goes_on_with_tables_of_the_first_release(spark: SparkSession, tmp_path: Path) -> None:
+    with tarfile.open(FIRST_RELEASE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    conf = f"""
+        [source]
+        type = "files"
+        path = "{tmp_path}/events"
+        [tables]
+        root = "{tmp_path}/tables"
+        [job]
+        checkpoint = "{tmp_path}/checkpoint"
+    """
+    config = parse_config(conf, "test.toml")
+    before = History(config.tables.root).state("east")
+    assert before.version == 6
+    event = {
+        "event_id": "new",
+        "cluster_id": "east",
+        "type": "assignment_observed",
+        "occurred_at": "2026-02-01T00:00:00Z",
+        "partitions": [{"topic": "audit", "partition": 7, "replicas": [4, 2], "leader": 2, "isr": [2]}],
+    }
+    deliver(config.source, msgspec.json.encode(event) + b"\n")
+    run_job(config, once=True, spark=spark)
+    after = History(config.tables.root).state("east")
+    assert after.version == 7
+    assert after.topics["orders"].replicas.tolist() == before.topics["orders"].replicas.tolist()
+    assert after.topics["audit"].replicas.tolist()[1] == [4, 2]
+    for table in (PLANS, ASSIGNMENTS):
+        columns = spark.read.format("delta").load(f"{config.tables.root}/{table.name}").columns
+        assert set(columns) == set(table.schema.names)
+    row = (
+        spark.read.format("delta").load(f"{config.tables.root}/assignments").where("topic = 'audit' and partition = 7")
+    )
+    assert [(r.replicas, r.leader, r.isr) for r in row.collect()] == [([4, 2], 2, [2])]
