@@ -24,10 +24,11 @@ from placement.errors import (
 from placement.load import Load
 from placement.model import Assignment, Broker
 from placement.partitioner import partition_for_key, partitions_for_keys
-from placement.plan import Balance, Move, Moves, Replan, Terms
+from placement.plan import Balance, Move, Moves, Replan
 from placement.replan import replan
 from placement.skew import key_skew
 from placement.striped import place_striped
+from placement.terms import Terms
 from placement.verify import Change, Verification, Violation, verify, verify_moves
 
 __all__ = [

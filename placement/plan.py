@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.arrays import BoolArray, Float64Array, Int64Array
-from placement.model import NO_BROKER, Assignment, Broker, Int32Array
-from placement.problem import Mode
+from placement.model import NO_BROKER, Assignment, Int32Array
+from placement.terms import Terms
 
 REASONS: Final = (
     "lost",
@@ -125,19 +125,6 @@ class Balance:
             spread=float(relative.max() - relative.min()),
             cost=float((relative * count).sum()),
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a plan was asked to do; with the layout before, everything that it follows from."""
-
-    brokers: tuple[Broker, ...]
-    mode: Mode
-    max_moves: int | None = None
-    exclude_topics: frozenset[str] = frozenset()
-    exclude_brokers: frozenset[int] = frozenset()
-    replication_factors: Mapping[str, int] = field(default_factory=dict)
-    strict_spread: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -14,9 +13,8 @@ from placement.errors import InvalidReplicationFactorError
 from placement.fleet import Fleet, count_in_rack
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.targets import Room
+from placement.terms import Terms
 from placement.window import highest, levels, lowest
-
-Mode = Literal["heal", "rebalance"]
 
 _CELLS = 1 << 22
 
@@ -117,30 +115,28 @@ class Problem:
 
 
 def pose(
-    assignment: Assignment,
-    fleet: Fleet,
-    mode: Mode,
-    *,
-    replication_factors: Mapping[str, int],
-    exclude_topics: frozenset[str],
-    home: Assignment | None,
+    assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None, *, budget: int | None = None
 ) -> Problem:
     """Work out which rows are open and what must stay in them.
+
+    With a budget, rows whose missing replicas it does not cover stay closed.
 
     Raises:
         InvalidReplicationFactorError: a partition must end with more replicas than brokers can take.
     """
     index = fleet.index_of(assignment.replicas)
-    factor = _factors(assignment, replication_factors)
+    factor = _factors(assignment, terms.replication_factors)
     changed = (index >= fleet.present).any(axis=1) | (factor != assignment.replication_factor)
-    is_open = changed if mode == "heal" else np.ones(len(assignment), np.bool_)
-    if exclude_topics:
-        is_open &= ~np.array([t in exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]
+    is_open = changed if terms.mode == "heal" else np.ones(len(assignment), np.bool_)
+    if terms.exclude_topics:
+        is_open &= ~np.array([t in terms.exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]
+    if budget is not None:
+        is_open = _affordable(index, fleet, factor, is_open, budget)
     row = np.flatnonzero(is_open)
     origin = _widen(index[row], int(factor[row].max(initial=0)))
     counts = np.bincount(index[index != NO_BROKER], minlength=fleet.ids.size)[: fleet.present]
     start = drop(fleet, np.where(origin < fleet.present, origin, NO_BROKER).astype(np.int32), factor[row], counts)
-    pinned = start >= (fleet.usable if mode == "rebalance" else 0)
+    pinned = start >= (fleet.usable if terms.mode == "rebalance" else 0)
     _check_factors(fleet, factor[row], start)
     opened = origin[origin != NO_BROKER]
     return Problem(
@@ -157,6 +153,17 @@ def pose(
         layout=index,
         layout_topic=assignment.topic_index,
     )
+
+
+def _affordable(index: Int32Array, fleet: Fleet, factor: Int64Array, is_open: BoolArray, budget: int) -> BoolArray:
+    """Open rows whose missing replicas fit into the budget, those with the fewest replicas left first."""
+    left = ((index != NO_BROKER) & (index < fleet.present)).sum(axis=1)
+    missing = np.where(is_open, np.maximum(factor - left, 0), 0)
+    needy = np.flatnonzero(missing)
+    order = needy[np.argsort(left[needy], kind="stable")]
+    result = is_open.copy()
+    result[order[np.cumsum(missing[order]) > budget]] = False
+    return result
 
 
 def _factors(assignment: Assignment, replication_factors: Mapping[str, int]) -> Int64Array:

@@ -16,22 +16,31 @@ from placement.model import NO_BROKER
 from placement.state import State
 
 
-def lift(state: State, target: Int64Array) -> int:
+def lift(state: State, target: Int64Array, limit: int | None = None) -> int:
     """Empty the places that rack windows do not allow; ``target`` has shape ``(usable,)``.
+
+    Args:
+        state: changed in place.
+        target: decides which of several replicas goes.
+        limit: replicas lifted at most.
 
     Returns:
         The moves that no plan can do without: one for each empty place, where no replica was dropped to choose from.
     """
+    left = state.current.size if limit is None else limit
     rows = np.flatnonzero(~state.problem.pinned.all(axis=1))
-    while rows.size:
-        surplus = _surplus(state, rows, target)
+    while rows.size and left > 0:
         excess = _excess(state, rows)
-        rows = _lift_one(state, rows, np.where(excess, surplus, -np.inf))
-    rows = np.flatnonzero(state.shortfall(np.arange(state.problem.row.size)) > state.missing())
-    while rows.size:
-        surplus = _surplus(state, rows, target)
-        lifted = _lift_one(state, rows, np.where(_spare(state, rows), surplus, -np.inf))
-        rows = lifted[state.shortfall(lifted) > state.missing()[lifted]]
+        at = np.flatnonzero(excess.any(axis=1))[:left]
+        rows = rows[at]
+        left -= _lift_one(state, rows, np.where(excess[at], _surplus(state, rows, target), -np.inf))
+    rows = np.arange(state.problem.row.size)
+    while rows.size and left > 0:
+        rows = rows[state.shortfall(rows) > state.missing()[rows]]
+        spare = _spare(state, rows)
+        at = np.flatnonzero(spare.any(axis=1))[:left]
+        rows = rows[at]
+        left -= _lift_one(state, rows, np.where(spare[at], _surplus(state, rows, target), -np.inf))
     problem = state.problem
     free = (problem.origin >= 0) & (problem.origin < problem.fleet.present) & (problem.start == NO_BROKER)
     return int(state.missing()[~free.any(axis=1)].sum())
@@ -75,9 +84,7 @@ def _spare(state: State, rows: Int64Array) -> BoolArray:
     return result
 
 
-def _lift_one(state: State, rows: Int64Array, score: Float64Array) -> Int64Array:
-    """Empty the best place of each row that has one; returns those rows."""
-    slot = score.argmax(axis=1)
-    found = np.flatnonzero(score[np.arange(rows.size), slot] > -np.inf)
-    state.put(rows[found], slot[found], np.full(found.size, NO_BROKER))
-    return rows[found]
+def _lift_one(state: State, rows: Int64Array, score: Float64Array) -> int:
+    """Empty the place with the highest score in each row; returns how many."""
+    state.put(rows, score.argmax(axis=1), np.full(rows.size, NO_BROKER))
+    return int(rows.size)

@@ -6,29 +6,18 @@ surplus, improve, elect leaders. See ``docs/algorithms/replanning.md``.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
-import numpy as np
-
-from placement.arrays import Int64Array
 from placement.errors import InvalidAssignmentError
-from placement.fill import fill
-from placement.fleet import fleet_of
-from placement.improve import improve
-from placement.model import Assignment, Broker, Int32Array
-from placement.plan import Replan, Terms
-from placement.problem import Mode, pose
-from placement.racks import lift
-from placement.release import release
-from placement.result import Certificate, conclude
-from placement.seats import interleaved_rank
+from placement.fleet import Fleet, fleet_of
+from placement.model import Assignment, Broker
+from placement.plan import Replan
+from placement.problem import pose
+from placement.result import conclude
 from placement.state import State
-from placement.targets import balance, targets
-
-_ALL_TAKE_PART = 400
-_SOME_TAKE_PART = 200
-_CYCLES = 2_000
+from placement.steps import Certificate, place, place_within
+from placement.terms import Mode, Terms
 
 
 def replan(  # noqa: PLR0913 - one keyword per option of the command
@@ -74,51 +63,18 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         strict_spread=strict_spread,
     )
     fleet = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=assignment.replicas)
-    problem = pose(
-        assignment,
-        fleet,
-        mode,
-        replication_factors=terms.replication_factors,
-        exclude_topics=terms.exclude_topics,
-        home=home,
-    )
-    state = State(problem)
-    certificate = _place(state)
+    state, certificate = _solve(assignment, fleet, terms, home)
     return conclude(terms, assignment, state, certificate)
 
 
-def _place(state: State) -> Certificate:
-    """Bring the state to its final replicas."""
-    problem = state.problem
-    n = problem.fleet.usable
-    room = problem.room()
-    stay = np.bincount(problem.layout[(problem.layout >= 0) & (problem.layout < n)], minlength=n)
-    rank = interleaved_rank(problem.fleet, 0)
-    target = targets(room, stay, rank)
-    forced = lift(state, target)
-    fill(state, target, rank)
-    release(state, target, rank)
-    bound = max(forced, int(np.maximum(target - stay, 0).sum()))
-    best = balance(target, room.capacity)
-    if _balanced(state, best) and state.moved() == bound:
-        return Certificate(bound, optimal=True)
-    if improve(state, _participants(state, target, rank), _CYCLES) and n <= _ALL_TAKE_PART:
-        return Certificate(state.moved(), optimal=True)
-    if _balanced(state, best) and state.moved() == bound:
-        return Certificate(bound, optimal=True)
-    return Certificate(bound if _balanced(state, best) else forced, optimal=False)
-
-
-def _participants(state: State, target: Int64Array, rank: Int64Array) -> Int32Array:
-    """The brokers that exchange replicas in the last step: all, or those out of target and some more."""
-    n = state.problem.fleet.usable
-    if n <= _ALL_TAKE_PART:
-        return np.arange(n, dtype=np.int32)
-    wrong = state.usable_load != target
-    first = np.lexsort((rank, ~wrong))[: max(_SOME_TAKE_PART, min(int(wrong.sum()), _ALL_TAKE_PART))]
-    return np.sort(first).astype(np.int32)
-
-
-def _balanced(state: State, best: float) -> bool:
-    capacity = state.problem.fleet.capacity[: state.problem.fleet.usable]
-    return math.isclose(balance(state.usable_load, capacity), best, rel_tol=1e-12)
+def _solve(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None) -> tuple[State, Certificate]:
+    """The best plan, or the best within the budget where that is too small for it."""
+    state = State(pose(assignment, fleet, terms, home))
+    certificate = place(state)
+    if terms.max_moves is None or state.moved() <= terms.max_moves:
+        return state, certificate
+    everything = state.problem.row.size
+    state = State(pose(assignment, fleet, terms, home, budget=terms.max_moves))
+    certificate = place_within(state, terms.max_moves)
+    covers = state.problem.row.size == everything
+    return state, certificate if covers else replace(certificate, optimal=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,17 +10,11 @@ from placement.digest import digest_of
 from placement.fleet import count_in_rack
 from placement.leaders import FRESH, KEEP, NEVER, SURVIVOR, elect
 from placement.model import NO_BROKER, Assignment, Int32Array
-from placement.plan import REASONS, Balance, Moves, Replan, Terms
+from placement.plan import REASONS, Balance, Moves, Replan
 from placement.problem import Problem
 from placement.state import State
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """What is known of the moves: none that balances as well makes fewer, and whether that is met and proved."""
-
-    lower_bound: int
-    optimal: bool
+from placement.steps import Certificate
+from placement.terms import Terms
 
 
 def conclude(terms: Terms, before: Assignment, state: State, certificate: Certificate) -> Replan:
@@ -30,7 +22,7 @@ def conclude(terms: Terms, before: Assignment, state: State, certificate: Certif
     problem = state.problem
     fleet, n = problem.fleet, problem.fleet.usable
     index = _all_rows(state)
-    fixed = _untouchable(terms, before)
+    fixed = _untouchable(terms, before) | (index >= fleet.present).all(axis=1, where=index != NO_BROKER)
     index = _elected(problem, index, fixed)
     row = np.flatnonzero(_differs(problem.layout, index))
     ids = np.append(fleet.ids, np.int32(NO_BROKER))
@@ -91,7 +83,8 @@ def _elected(problem: Problem, index: Int32Array, fixed: BoolArray) -> Int32Arra
     free = np.flatnonzero(~fixed)
     replicas = index[free]
     base = np.bincount(layout[fixed, 0][layout[fixed, 0] < fleet.present], minlength=fleet.present)
-    leading = elect(replicas, _leading_cost(replicas, layout[free]), base, fleet.capacity)
+    able = np.where(replicas < fleet.present, replicas, NO_BROKER).astype(np.int32)
+    leading = elect(able, _leading_cost(able, layout[free]), base, fleet.capacity)
     result = index.copy()
     result[free] = _first(replicas, leading)
     return result

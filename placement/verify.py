@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.digest import digest_of
 from placement.model import NO_BROKER, Broker, Int32Array
@@ -132,7 +133,7 @@ class _Checks:
         self._rack = {b.id: names.index(b.rack or "") for b in brokers}
         self._racks = len(names)
 
-    def _violations(self, wrong: np.ndarray[tuple[int], np.dtype[np.bool_]], problem: str) -> list[Violation]:
+    def _violations(self, wrong: NDArray[np.bool_], problem: str) -> list[Violation]:
         change = self._change
         rows = np.flatnonzero(wrong)[:_SHOWN].tolist()
         return [
@@ -198,42 +199,59 @@ class _Checks:
 
 def _deviation(
     rows: Int32Array, rack: dict[int, int], racks: int, alive: Int32Array, excluded: Int32Array
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+) -> NDArray[np.int64]:
     """By how many replicas each row is outside the even spread over racks.
 
-    The even spread of r replicas hands them out one at a time, each to a rack with the fewest that has a broker left.
+    The even spread raises all racks together, each up to the brokers it has, until the replicas fit. Excluded brokers
+    count for the rows that they hold, and what they hold stays.
     """
     ids = np.array(sorted(rack), np.int32)
     by_id = np.array([rack[int(b)] for b in ids], np.int64)
+    place = np.minimum(np.searchsorted(ids, rows), ids.size - 1)
+    known = ids[place] == rows
+    where = np.where(known, by_id[place], -1)
+    live = known & (np.isin(rows, alive) | np.isin(rows, excluded))
+    kept = known & np.isin(rows, excluded)
     free = ids[np.isin(ids, alive) & ~np.isin(ids, excluded)]
     size = np.bincount(by_id[np.searchsorted(ids, free)], minlength=racks)
-    place = np.minimum(np.searchsorted(ids, rows), ids.size - 1)
-    live = (ids[place] == rows) & (np.isin(rows, alive) | np.isin(rows, excluded))
-    factor = (rows != NO_BROKER).sum(axis=1)
-    most, least = _even_spread(size, int(factor.max(initial=0)))
-    row, slot = np.nonzero(live)
-    cell, count = np.unique(row * racks + by_id[place[row, slot]], return_counts=True)
-    row_of, rack_of = cell // racks, cell % racks
-    result = np.bincount(
-        row_of, weights=np.maximum(count - most[factor[row_of], rack_of], 0), minlength=rows.shape[0]
-    ).astype(np.int64)
-    covered = np.bincount(row_of, weights=np.minimum(count, least[factor[row_of], rack_of]), minlength=rows.shape[0])
-    return np.asarray(np.maximum(result, least[factor].sum(axis=1) - covered.astype(np.int64)))
+    result = np.zeros(rows.shape[0], np.int64)
+    pattern = np.sort(np.where(kept, where, -1), axis=1)
+    for held in np.unique(pattern, axis=0) if kept.any() else pattern[:1]:
+        same = np.flatnonzero((pattern == held).all(axis=1))
+        stay = np.bincount(held[held >= 0], minlength=racks)
+        counts = np.where(live[same], where[same], -1)
+        result[same] = _outside(counts, (rows[same] != NO_BROKER).sum(axis=1), size + stay, stay)
+    return result
+
+
+def _outside(
+    where: NDArray[np.int64], factor: NDArray[np.int64], size: NDArray[np.int64], stay: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Deviation of rows given by the rack of each replica, shape ``(m, R)``, -1 where there is none."""
+    most, least = _even_spread(size, stay, int(factor.max(initial=0)))
+    row, slot = np.nonzero(where >= 0)
+    cell, count = np.unique(row * size.size + where[row, slot], return_counts=True)
+    row_of, rack_of = cell // size.size, cell % size.size
+    above = np.maximum(count - most[factor[row_of], rack_of], 0)
+    covered = np.minimum(count, least[factor[row_of], rack_of])
+    excess = np.bincount(row_of, weights=above, minlength=factor.size)
+    lack = least[factor].sum(axis=1) - np.bincount(row_of, weights=covered, minlength=factor.size)
+    return np.asarray(np.maximum(excess, lack), np.int64)
 
 
 def _even_spread(
-    size: np.ndarray[tuple[int], np.dtype[np.int64]], largest: int
-) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.int64]], np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
+    size: NDArray[np.int64], stay: NDArray[np.int64], largest: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Most and fewest replicas that each rack holds, for each replication factor up to the largest."""
     most = np.zeros((largest + 1, size.size), np.int64)
     least = np.zeros((largest + 1, size.size), np.int64)
-    height = np.zeros(size.size, np.int64)
+    height = 0
     for factor in range(1, largest + 1):
-        if height.sum() < factor:
-            height = np.minimum(height + 1, size)
-        most[factor] = height
-        least[factor] = np.minimum(height.max(initial=0) - 1, size)
-    return most, np.maximum(least, 0)
+        while height < largest and np.maximum(np.minimum(height, size), stay).sum() < factor:
+            height += 1
+        most[factor] = np.maximum(np.minimum(height, size), stay)
+        least[factor] = np.maximum(np.minimum(max(height - 1, 0), size), stay)
+    return most, least
 
 
 def _against_layouts(plan: Replan) -> list[Violation]:
@@ -274,7 +292,7 @@ def _against_terms(plan: Replan) -> list[Violation]:
     return [Violation(problem) for problem, holds in checks.items() if not holds]
 
 
-def _contains(rows: Int32Array, values: Int32Array) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+def _contains(rows: Int32Array, values: Int32Array) -> NDArray[np.bool_]:
     """Which of the values are in the row, shape of ``values``."""
     return np.asarray((values[:, :, None] == rows[:, None, :]).any(axis=2))
 

@@ -1,0 +1,113 @@
+"""The order of the planning steps, and what they prove together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placement.arrays import Int64Array
+from placement.budget import waterline
+from placement.fill import fill
+from placement.improve import improve
+from placement.model import Int32Array
+from placement.racks import lift
+from placement.release import release
+from placement.seats import interleaved_rank
+from placement.state import State
+from placement.targets import Room, balance, price_groups, targets
+
+_ALL_TAKE_PART = 400
+"""Up to so many usable brokers the last step takes all of them, and its end is a proof."""
+_SOME_TAKE_PART = 200
+_CYCLES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What is known of the moves: none that balances as well makes fewer, and whether that is met and proved."""
+
+    lower_bound: int
+    optimal: bool
+
+
+def place(state: State) -> Certificate:
+    """Bring the state to the best balance with the fewest moves."""
+    problem = state.problem
+    room = problem.room()
+    stay = _present_before(state)
+    rank = interleaved_rank(problem.fleet, 0)
+    target = targets(room, stay, rank)
+    forced = lift(state, target)
+    fill(state, target, rank)
+    release(state, target, rank)
+    bound = max(forced, int(np.maximum(target - stay, 0).sum()))
+    best = balance(target, room.capacity)
+    if _reached(state, best) and state.moved() == bound:
+        return Certificate(bound, optimal=True)
+    everyone = problem.fleet.usable <= _ALL_TAKE_PART
+    if improve(state, _participants(state, target, rank), _CYCLES) and everyone:
+        return Certificate(state.moved(), optimal=True)
+    met = _reached(state, best)
+    return Certificate(bound if met else forced, optimal=met and state.moved() == bound)
+
+
+def place_within(state: State, budget: int) -> Certificate:
+    """Bring the state as close to the best balance as a number of moves can.
+
+    Lost replicas come first, then those that racks forbid, then those whose move gains the most.
+    """
+    problem = state.problem
+    room = problem.room()
+    stay, rank = _present_before(state), interleaved_rank(problem.fleet, 0)
+    target = targets(room, stay, rank)
+    bound = _bound_within(state, room, budget)
+    fill(state, targets(_keeping(room, state.usable_load), stay, rank), rank)
+    lift(state, target, budget - state.moved())
+    fill(state, targets(_keeping(room, state.usable_load), stay, rank), rank)
+    left = budget - state.moved()
+    release(state, waterline(state.usable_load, target, room.capacity, price_groups(room), left), rank)
+    optimal = _reached(state, bound)
+    return Certificate(state.moved() if optimal else 0, optimal=optimal)
+
+
+def _present_before(state: State) -> Int64Array:
+    """Replicas on each usable broker before the plan."""
+    n, layout = state.problem.fleet.usable, state.problem.layout
+    return np.bincount(layout[(layout >= 0) & (layout < n)], minlength=n)
+
+
+def _keeping(room: Room, load: Int64Array) -> Room:
+    """The room that is left when all that is placed stays."""
+    inside = np.bincount(room.rack, weights=load, minlength=room.rack_low.size).astype(np.int64)
+    return replace(
+        room, low=load, rack_low=np.maximum(room.rack_low, inside), rack_high=np.maximum(room.rack_high, inside)
+    )
+
+
+def _bound_within(state: State, room: Room, budget: int) -> float:
+    """No plan of so many moves gets the sum of load^2 / capacity lower, whatever racks allow."""
+    n = state.problem.fleet.usable
+    one, total = np.zeros(n, np.int32), np.array([room.total])
+    rank, load = np.arange(n), state.usable_load
+    anywhere = replace(room, rack=one, rack_low=total, rack_high=total)
+    filled = targets(replace(anywhere, low=load, high=load + room.total), load, rank)
+    best = targets(replace(anywhere, low=np.zeros_like(load), high=load + room.total), filled, rank)
+    left = budget - int(state.missing().sum())
+    return balance(waterline(filled, best, room.capacity, one, left), room.capacity)
+
+
+def _participants(state: State, target: Int64Array, rank: Int64Array) -> Int32Array:
+    """The brokers that exchange replicas in the last step: all, or those out of target and some more."""
+    n = state.problem.fleet.usable
+    if n <= _ALL_TAKE_PART:
+        return np.arange(n, dtype=np.int32)
+    wrong = state.usable_load != target
+    first = np.lexsort((rank, ~wrong))[: max(_SOME_TAKE_PART, min(int(wrong.sum()), _ALL_TAKE_PART))]
+    return np.sort(first).astype(np.int32)
+
+
+def _reached(state: State, best: float) -> bool:
+    capacity = state.problem.fleet.capacity[: state.problem.fleet.usable]
+    return math.isclose(balance(state.usable_load, capacity), best, rel_tol=1e-12)
