@@ -61,6 +61,11 @@ def java_string_hash(text: str) -> int:
     return result
 
 
+def topic_partition_hash(partition: tuple[str, int]) -> int:
+    """``TopicPartition.hashCode()`` of a topic and partition id, as an unsigned 32-bit number."""
+    return (31 * (31 + partition[1]) + java_string_hash(partition[0])) & 0xFFFFFFFF
+
+
 def utf16_order(text: str) -> bytes:
     """A sort key that orders strings as ``String.compareTo`` does ("10" before "9")."""
     return text.encode("utf-16-be", "surrogatepass")

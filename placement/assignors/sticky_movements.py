@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placement.assignors.group import TopicPartition
-from placement.java_random import java_hash_order, java_string_hash
+from placement.java_random import java_hash_order, topic_partition_hash
 
 Pair = tuple[str, str]
 """The member that a partition came from, and the one it went to."""
@@ -33,9 +33,4 @@ class Movements:
         if partition in self._pair:
             source = self._pair[partition][0]
         reverse = self._by_topic.get((partition[0], (target, source)))
-        return java_hash_order(reverse, _hash)[0] if reverse else partition
-
-
-def _hash(partition: TopicPartition) -> int:
-    """``TopicPartition.hashCode()``."""
-    return 31 * (31 + partition[1]) + java_string_hash(partition[0])
+        return java_hash_order(reverse, topic_partition_hash)[0] if reverse else partition
