@@ -14,9 +14,9 @@ from deltalake.exceptions import TableNotFoundError
 
 from streaming.errors import HistoryError
 from streaming.journal import versions_from_arrow
+from streaming.scanning import dataset, scan
 from streaming.schemas import PLANS, QUARANTINE, Table
 from streaming.state import ClusterState
-from streaming.tables import dataset
 from streaming.version import PlanVersion
 
 _LIGHT = tuple(name for name in PLANS.schema.names if name not in ("moves", "app_id", "batch_id"))
@@ -65,7 +65,7 @@ class History:
     def versions(self, cluster: str | None = None) -> list[PlanVersion]:
         """All plan versions without their moves, by cluster and version."""
         wanted = None if cluster is None else pc.field("cluster_id") == cluster
-        table = self._plans.to_table(columns=list(_LIGHT), filter=wanted)
+        table = scan(self._plans, PLANS.schema, _LIGHT, wanted)
         return list(versions_from_arrow(_ordered(table)))
 
     def version(self, cluster: str, plan_version: int) -> PlanVersion:
@@ -75,7 +75,7 @@ class History:
             HistoryError: the cluster has no such version.
         """
         wanted = (pc.field("cluster_id") == cluster) & (pc.field("plan_version") == plan_version)
-        table = self._plans.to_table(columns=[*_LIGHT, "moves"], filter=wanted)
+        table = scan(self._plans, PLANS.schema, [*_LIGHT, "moves"], wanted)
         found = next(versions_from_arrow(table), None)
         if found is None:
             last = len(self.versions(cluster))
@@ -96,7 +96,7 @@ class History:
         elif as_of is not None:
             wanted &= pc.field("plan_version") <= as_of
         state = ClusterState(cluster)
-        for version in versions_from_arrow(_ordered(self._plans.to_table(columns=[*_LIGHT, "moves"], filter=wanted))):
+        for version in versions_from_arrow(_ordered(scan(self._plans, PLANS.schema, [*_LIGHT, "moves"], wanted))):
             state.fold(version)
         if state.version == 0 or (isinstance(as_of, int) and state.version != as_of):
             versions = self.versions(cluster)
@@ -110,7 +110,7 @@ class History:
     def quarantine(self, cluster: str | None = None) -> pa.Table:
         """The events that no plan records, in the order in which they were received."""
         wanted = None if cluster is None else pc.field("cluster_id") == cluster
-        table = self._open(QUARANTINE).to_table(filter=wanted)
+        table = scan(self._open(QUARANTINE), QUARANTINE.schema, QUARANTINE.schema.names, wanted)
         return table.sort_by([("batch_id", "ascending")])
 
 

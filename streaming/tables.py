@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset
-from deltalake import DeltaTable
-from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
+from streaming.scanning import dataset, scan
 from streaming.schemas import TABLES, Table, columns_ddl, sql_type
 
 if TYPE_CHECKING:
@@ -24,21 +22,6 @@ _PROPERTIES: Final = {
     "delta.enableDeletionVectors": "false",
     "delta.checkpointInterval": "50",
 }
-
-
-def dataset(path: str) -> pa.dataset.Dataset:
-    """A Delta table for reading, without Spark.
-
-    Local files are read by Arrow itself: through the file system of deltalake, its threads call back into Python, and
-    now and then abort the process when it ends.
-
-    Raises:
-        TableNotFoundError: there is no Delta table.
-    """
-    table = DeltaTable(path)
-    if "://" in path:
-        return table.to_pyarrow_dataset()
-    return table.to_pyarrow_dataset(filesystem=SubTreeFileSystem(path, LocalFileSystem()))
 
 
 class Tables:
@@ -87,7 +70,7 @@ class Tables:
         if beyond:
             later = pc.field("plan_version") > beyond
             wanted = later if wanted is None else wanted & later
-        return dataset(self.path(table)).to_table(columns=list(columns), filter=wanted)
+        return scan(dataset(self.path(table)), table.schema, columns, wanted)
 
     def _read_by_spark(
         self, spark: SparkSession, table: Table, columns: Sequence[str], beyond: int, cluster: str | None
