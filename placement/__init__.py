@@ -30,6 +30,7 @@ from placement.skew import key_skew
 from placement.striped import place_striped
 from placement.terms import Terms
 from placement.verify import Change, Verification, Violation, verify, verify_moves
+from placement.waves import WaveLimits, Waves, in_waves, replicas_up
 
 __all__ = [
     "Assignment",
@@ -56,8 +57,11 @@ __all__ = [
     "Terms",
     "Verification",
     "Violation",
+    "WaveLimits",
+    "Waves",
     "assign_consumers",
     "extend_adminutils",
+    "in_waves",
     "infer_start",
     "key_skew",
     "partition_for_key",
@@ -66,6 +70,7 @@ __all__ = [
     "place_balanced",
     "place_striped",
     "replan",
+    "replicas_up",
     "verify",
     "verify_moves",
 ]

@@ -105,6 +105,15 @@ class InvalidGroupError(PlacementError):
         self.where = where
 
 
+class InvalidLimitError(PlacementError):
+    """A limit on moves or bytes is one with which nothing could be planned."""
+
+    def __init__(self, message: str, *, name: str, value: float) -> None:
+        super().__init__(message)
+        self.name = name
+        self.value = value
+
+
 class InvalidJsonError(PlacementError):
     """A JSON document is not what was expected; ``place`` says where, as in ``$.partitions[3].replicas``."""
 

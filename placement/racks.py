@@ -47,11 +47,13 @@ def lift(state: State, target: Int64Array, limit: int | None = None) -> int:
 
 
 def _surplus(state: State, rows: Int64Array, target: Int64Array) -> Float64Array:
-    """How far above its target the broker of each place is, relative to its capacity."""
-    fleet = state.problem.fleet
+    """How much each place should go: those away from home first, then by how far its broker is above its target."""
+    problem, replicas = state.problem, state.current[rows]
+    fleet = problem.fleet
     above = np.zeros(fleet.present)
     above[: fleet.usable] = (state.usable_load - target) / fleet.capacity[: fleet.usable]
-    return np.asarray(above[state.current[rows]])
+    away = (replicas[:, :, None] != problem.home[rows][:, None, :]).all(axis=2)
+    return np.asarray(above[replicas] + away * (2 * float(np.abs(above).max(initial=0)) + 1))
 
 
 def _movable(state: State, rows: Int64Array) -> BoolArray:

@@ -26,10 +26,14 @@ _WORTH = 32
 """A round that seats less than one in so many counts as barren."""
 
 
-def release(state: State, target: Int64Array, rank: Int64Array) -> None:
-    """Move surplus replicas; ``target`` and ``rank`` have shape ``(usable,)``."""
+def release(state: State, target: Int64Array, rank: Int64Array, *, keep_spread: bool = False) -> None:
+    """Move surplus replicas; ``target`` and ``rank`` have shape ``(usable,)``.
+
+    With ``keep_spread`` the last sweep, which may leave a topic less evenly spread, is not made.
+    """
     problem = state.problem
-    for sweep in ("better", "neutral", "any"):
+    sweeps: tuple[Sweep, ...] = ("better", "neutral") if keep_spread else ("better", "neutral", "any")
+    for sweep in sweeps:
         if not (state.usable_load > target).any() or not problem.row.size:
             return
         free = seats(problem.fleet, np.maximum(target - state.usable_load, 0), rank)

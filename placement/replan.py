@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from placement.errors import InvalidAssignmentError
+from placement.errors import InvalidAssignmentError, InvalidLimitError
 from placement.fleet import Fleet, fleet_of
 from placement.model import Assignment, Broker
 from placement.plan import Replan
 from placement.problem import pose
 from placement.result import conclude
 from placement.state import State
-from placement.steps import Certificate, place, place_within
+from placement.steps import Certificate, place, place_spread, place_within
 from placement.terms import Mode, Terms
 
 
@@ -42,17 +42,21 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         exclude_topics: topics in which nothing changes.
         exclude_brokers: brokers that get no new replica and keep those that they have.
         replication_factors: the replication factor that topics must end with, where it changes.
-        strict_spread: every topic evenly over the brokers, even at the cost of more moves.
+        strict_spread: when rebalancing, every topic evenly over the brokers, even at the cost of more moves; a
+            budget that is too small for it goes to the balance of the brokers instead.
         home: a layout that partitions return to where that costs nothing.
 
     Raises:
         InvalidAssignmentError: the layout is empty.
+        InvalidLimitError: max_moves is negative.
         InvalidBrokerError: no broker is usable, or an excluded one is unknown.
         InvalidReplicationFactorError: a partition must end with more replicas than there are usable brokers.
         DuplicateBrokerError, IncompleteRackError: the brokers contradict each other.
     """
     if not len(assignment):
         raise InvalidAssignmentError("the layout is empty: there is no partition to plan for")
+    if max_moves is not None and max_moves < 0:
+        raise InvalidLimitError(f"max_moves is {max_moves}: it must be at least 0", name="max_moves", value=max_moves)
     terms = Terms(
         brokers=tuple(sorted(brokers, key=lambda b: b.id)),
         mode=mode,
@@ -70,7 +74,7 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
 def _solve(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None) -> tuple[State, Certificate]:
     """The best plan, or the best within the budget where that is too small for it."""
     state = State(pose(assignment, fleet, terms, home))
-    certificate = place(state)
+    certificate = place_spread(state) if terms.strict_spread and terms.mode == "rebalance" else place(state)
     if terms.max_moves is None or state.moved() <= terms.max_moves:
         return state, certificate
     everything = state.problem.row.size

@@ -128,6 +128,7 @@ def _reasons(state: State, index: Int32Array, row: Int64Array) -> NDArray[np.uin
     home = (state.current[rows][:, :, None] == problem.home[rows][:, None, :]) & fresh[:, :, None]
     causes = {
         "over its share": fresh.any(axis=1),
+        "spread": state.spread[rows] & fresh.any(axis=1),
         "returned home": home.any(axis=(1, 2)),
         "rack violation": fresh.any(axis=1) & _violating(problem, rows),
         "replication factor": (origin != NO_BROKER).sum(axis=1) != problem.factor[rows],

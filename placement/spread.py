@@ -48,31 +48,40 @@ class Levels:
         cell = np.where((rows >= 0) & (rows < n), np.searchsorted(self._topics, topic)[:, None] * n + rows, last)
         return np.bincount(cell.reshape(-1), minlength=last + 1)[:last].reshape(-1, n).astype(np.int32)
 
+    def local(self, topic: Int64Array | Int32Array) -> Int64Array:
+        """Place of each topic in the block."""
+        return np.searchsorted(self._topics, topic)
+
+    def wanted(self, choices: int) -> Int32Array:
+        """The brokers on which each topic of the block is furthest below its share, shape ``(topics, choices)``."""
+        below = self.level - self.total[:, None] * self.share
+        return np.argsort(below, axis=1, kind="stable")[:, :choices].astype(np.int32)
+
     def takes(self, topic: Int64Array | Int32Array, broker: Int32Array) -> BoolArray:
         """Whether one replica more stays within the topic's share, rounded up."""
-        local = np.searchsorted(self._topics, topic)
+        local = self.local(topic)
         most = np.ceil(self.total[local] * self.share[broker] - 1e-9)
         return np.asarray(self.level[local, broker] + 1 <= most)
 
     def gives(self, topic: Int64Array | Int32Array, broker: Int32Array) -> BoolArray:
         """Whether one replica less stays within the topic's share, rounded down."""
-        local = np.searchsorted(self._topics, topic)
+        local = self.local(topic)
         least = np.floor(self.total[local] * self.share[broker] + 1e-9)
         return np.asarray(self.level[local, broker] - 1 >= least)
 
     def over(self, topic: Int64Array | Int32Array, broker: Int32Array) -> BoolArray:
         """Whether the topic has more here than its share, rounded up."""
-        local = np.searchsorted(self._topics, topic)
+        local = self.local(topic)
         return np.asarray(self.level[local, broker] > np.ceil(self.total[local] * self.share[broker] - 1e-9))
 
     def under(self, topic: Int64Array | Int32Array, broker: Int32Array) -> BoolArray:
         """Whether the topic has less here than its share, rounded down."""
-        local = np.searchsorted(self._topics, topic)
+        local = self.local(topic)
         return np.asarray(self.level[local, broker] < np.floor(self.total[local] * self.share[broker] + 1e-9))
 
     def change(self, topic: Int64Array | Int32Array, broker: Int32Array, by: int) -> None:
         """Record replicas that came (1) or went (-1)."""
-        np.add.at(self.level, (np.searchsorted(self._topics, topic), broker), by)
+        np.add.at(self.level, (self.local(topic), broker), by)
 
 
 def _rows_of(topic: Int32Array, topics: Int32Array) -> Int64Array:

@@ -17,14 +17,16 @@ class State:
         problem: what may change.
         current: int32, shape ``(q, W)``: broker indices now, -1 where nothing is.
         load: int64, shape ``(present,)``: replicas on each broker, open rows and closed ones.
+        spread: bool, shape ``(q,)``: rows that were changed to spread their topic.
     """
 
-    __slots__ = ("current", "load", "problem")
+    __slots__ = ("current", "load", "problem", "spread")
 
     def __init__(self, problem: Problem) -> None:
         """Begin where the problem starts."""
         self.problem = problem
         self.current = problem.start.copy()
+        self.spread = np.zeros(problem.row.size, np.bool_)
         placed = self.current[self.current != NO_BROKER]
         self.load = problem.closed + np.bincount(placed, minlength=problem.fleet.present)
 

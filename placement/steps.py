@@ -10,11 +10,13 @@ import numpy as np
 from placement.arrays import Int64Array
 from placement.budget import waterline
 from placement.fill import fill
+from placement.homing import go_home
 from placement.improve import improve
 from placement.model import Int32Array
 from placement.racks import lift
 from placement.release import release
 from placement.seats import interleaved_rank
+from placement.spreading import spread_topics
 from placement.state import State
 from placement.targets import Room, balance, price_groups, targets
 
@@ -22,6 +24,7 @@ _ALL_TAKE_PART = 400
 """Up to so many usable brokers the last step takes all of them, and its end is a proof."""
 _SOME_TAKE_PART = 200
 _CYCLES = 2_000
+_SPREAD_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,10 @@ def place(state: State) -> Certificate:
     problem = state.problem
     room = problem.room()
     stay = _present_before(state)
-    rank = interleaved_rank(problem.fleet, 0)
+    rank = _rank(state)
     target = targets(room, stay, rank)
     forced = lift(state, target)
+    go_home(state, target)
     fill(state, target, rank)
     release(state, target, rank)
     bound = max(forced, int(np.maximum(target - stay, 0).sum()))
@@ -60,7 +64,7 @@ def place_within(state: State, budget: int) -> Certificate:
     """
     problem = state.problem
     room = problem.room()
-    stay, rank = _present_before(state), interleaved_rank(problem.fleet, 0)
+    stay, rank = _present_before(state), _rank(state)
     target = targets(room, stay, rank)
     bound = _bound_within(state, room, budget)
     fill(state, targets(_keeping(room, state.usable_load), stay, rank), rank)
@@ -70,6 +74,31 @@ def place_within(state: State, budget: int) -> Certificate:
     release(state, waterline(state.usable_load, target, room.capacity, price_groups(room), left), rank)
     optimal = _reached(state, bound)
     return Certificate(state.moved() if optimal else 0, optimal=optimal)
+
+
+def place_spread(state: State) -> Certificate:
+    """Bring every topic to its share on every broker, and the load as close to the best balance as that allows."""
+    problem = state.problem
+    room = problem.room()
+    rank = _rank(state)
+    target = targets(room, _present_before(state), rank)
+    forced = lift(state, target)
+    fill(state, target, rank)
+    for _ in range(_SPREAD_ROUNDS):
+        spread_topics(state, target)
+        release(state, target, rank, keep_spread=True)
+    return Certificate(forced, optimal=state.moved() == forced and _reached(state, balance(target, room.capacity)))
+
+
+def _rank(state: State) -> Int64Array:
+    """Who is first where nothing else decides: the brokers that home fills most, then racks in turn."""
+    problem = state.problem
+    turn = interleaved_rank(problem.fleet, 0)
+    n = problem.fleet.usable
+    at_home = np.bincount(problem.home[problem.home >= 0], minlength=n)
+    rank = np.empty(n, np.int64)
+    rank[np.lexsort((turn, -at_home))] = np.arange(n)
+    return rank
 
 
 def _present_before(state: State) -> Int64Array:
