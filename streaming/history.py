@@ -9,18 +9,30 @@ from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset
+from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from streaming.errors import HistoryError
+from streaming.folding import layout_after
 from streaming.journal import versions_from_arrow
-from streaming.scanning import dataset, scan
+from streaming.pruning import EVERYTHING, Span, read, values
 from streaming.schemas import PLANS, QUARANTINE, Table
 from streaming.state import ClusterState
-from streaming.version import PlanVersion
+from streaming.version import EFFECTIVE, BrokerRecord, PlanVersion, TopicChange
 
-_LIGHT = tuple(name for name in PLANS.schema.names if name not in ("moves", "app_id", "batch_id"))
 MAX_NAMED = 10
+
+_HEADLINE = tuple(
+    name
+    for name in PLANS.schema.names
+    if name not in ("moves", "events", "broker_changes", "topic_changes", "app_id", "batch_id")
+)
+_WHOLE = tuple(name for name in PLANS.schema.names if name not in ("app_id", "batch_id"))
+_STATE = (
+    *(name for name in _HEADLINE if name not in ("policy", "software_version")),
+    *("broker_changes", "topic_changes"),
+    *(f"moves.{part}" for part in ("topic", "partition", "after", "leader", "isr", "end_offsets")),
+)
 
 
 @dataclass(frozen=True)
@@ -30,22 +42,35 @@ class History:
     root: str
 
     @cached_property
-    def _plans(self) -> pa.dataset.Dataset:
+    def _plans(self) -> DeltaTable:
         return self._open(PLANS)
 
-    def _open(self, table: Table) -> pa.dataset.Dataset:
-        path = f"{self.root.rstrip('/')}/{table.name}"
+    def _path(self, table: Table) -> str:
+        return f"{self.root.rstrip('/')}/{table.name}"
+
+    def _open(self, table: Table) -> DeltaTable:
+        path = self._path(table)
         try:
-            return dataset(path)
+            return DeltaTable(path)
         except TableNotFoundError as error:
             raise HistoryError(
                 f"{path}: there is no table yet: run the job first (replica-planner run), or name its conf with --conf",
                 path=path,
             ) from error
 
+    def plans(self, columns: Sequence[str], span: Span = EVERYTHING) -> pa.Table:
+        """Columns of the journal by cluster and version; ``moves.topic`` is one field of the moves."""
+        keys = ("cluster_id", "plan_version")
+        table = read(self._plans, self._path(PLANS), PLANS.schema, list(dict.fromkeys([*keys, *columns])), span)
+        return table.sort_by([(key, "ascending") for key in keys])
+
+    def projection(self, table: Table, cluster: str) -> pa.Table:
+        """The rows of a cluster in ``brokers`` or ``assignments``."""
+        return read(self._open(table), self._path(table), table.schema, table.schema.names, Span(cluster))
+
     def clusters(self) -> list[str]:
         """The names of the clusters that have plans."""
-        return sorted(self._plans.to_table(columns=["cluster_id"])["cluster_id"].unique().to_pylist())
+        return values(self._plans, self._path(PLANS), PLANS.schema, "cluster_id")
 
     def cluster(self, name: str | None) -> str:
         """The named cluster, or the only one there is.
@@ -59,14 +84,18 @@ class History:
         if name in known:
             return str(name)
         listed = f"there are: {', '.join(known[:MAX_NAMED])}" if known else "no cluster has plans yet"
+        if len(known) > MAX_NAMED:
+            listed += f" and {len(known) - MAX_NAMED} more"
         problem = f"no cluster {name!r}" if name is not None else "name a cluster with --cluster"
         raise HistoryError(f"{problem}: {listed}", path=self.root)
 
+    def headlines(self, cluster: str | None = None) -> list[PlanVersion]:
+        """All plan versions without their events, changes and moves, by cluster and version."""
+        return list(versions_from_arrow(self.plans(_HEADLINE, Span(cluster))))
+
     def versions(self, cluster: str | None = None) -> list[PlanVersion]:
         """All plan versions without their moves, by cluster and version."""
-        wanted = None if cluster is None else pc.field("cluster_id") == cluster
-        table = scan(self._plans, PLANS.schema, _LIGHT, wanted)
-        return list(versions_from_arrow(_ordered(table)))
+        return list(versions_from_arrow(self.plans([name for name in _WHOLE if name != "moves"], Span(cluster))))
 
     def version(self, cluster: str, plan_version: int) -> PlanVersion:
         """One plan version with its moves.
@@ -74,48 +103,77 @@ class History:
         Raises:
             HistoryError: the cluster has no such version.
         """
-        wanted = (pc.field("cluster_id") == cluster) & (pc.field("plan_version") == plan_version)
-        table = scan(self._plans, PLANS.schema, [*_LIGHT, "moves"], wanted)
+        table = self.plans(_WHOLE, Span(cluster, plan_version, plan_version))
         found = next(versions_from_arrow(table), None)
         if found is None:
-            last = len(self.versions(cluster))
-            raise HistoryError(
-                f"cluster {cluster} has no version {plan_version}: it has versions 1 to {last}", path=self.root
-            )
+            raise self._nothing(cluster, f"no version {plan_version}")
         return found
 
-    def state(self, cluster: str, as_of: int | datetime | None = None) -> ClusterState:
-        """The cluster folded from its journal, now, after a version, or at a moment.
+    def version_at(self, cluster: str, as_of: int | datetime | None) -> int:
+        """The plan version that was the newest then.
 
         Raises:
             HistoryError: the version does not exist, or the moment is before the first one.
         """
-        wanted = pc.field("cluster_id") == cluster
+        known = self.plans(["created_at"], Span(cluster))
         if isinstance(as_of, datetime):
-            wanted &= pc.field("created_at") <= pa.scalar(as_of.astimezone(UTC), PLANS.schema.field("created_at").type)
-        elif as_of is not None:
-            wanted &= pc.field("plan_version") <= as_of
-        state = ClusterState(cluster)
-        for version in versions_from_arrow(_ordered(scan(self._plans, PLANS.schema, [*_LIGHT, "moves"], wanted))):
-            state.fold(version)
-        if state.version == 0 or (isinstance(as_of, int) and state.version != as_of):
-            versions = self.versions(cluster)
-            raise HistoryError(
-                f"cluster {cluster} has nothing as of {as_of}: it has versions 1 to {len(versions)}, "
-                f"the first of {versions[0].created_at:%Y-%m-%dT%H:%M:%SZ}",
-                path=self.root,
-            )
-        return state
+            known = known.filter(pc.less_equal(known["created_at"], _moment(as_of)))
+        found = known["plan_version"].to_pylist()
+        if not found or (isinstance(as_of, int) and as_of not in found):
+            raise self._nothing(cluster, f"nothing as of {as_of}")
+        return as_of if isinstance(as_of, int) else int(found[-1])
+
+    def state(self, cluster: str, as_of: int | datetime | None = None) -> ClusterState:
+        """The cluster folded from its journal, now, after a version, or at a moment; for reading, not for planning.
+
+        Which events were seen, and when, is left out.
+
+        Raises:
+            HistoryError: the version does not exist, or the moment is before the first one.
+        """
+        table = self.plans(_STATE, Span(cluster, last=as_of if isinstance(as_of, int) else None))
+        if isinstance(as_of, datetime):
+            table = table.filter(pc.less_equal(table["created_at"], _moment(as_of)))
+        reached = table["plan_version"][-1].as_py() if table.num_rows else 0
+        if not reached or (isinstance(as_of, int) and reached != as_of):
+            raise self._nothing(cluster, f"nothing as of {as_of}")
+        return _folded(cluster, table)
+
+    def _nothing(self, cluster: str, problem: str) -> HistoryError:
+        known = self.plans(["created_at"], Span(cluster))
+        if not known.num_rows:
+            listed = ", ".join(self.clusters()[:MAX_NAMED]) or "none yet"
+            return HistoryError(f"no cluster {cluster!r}: there are: {listed}", path=self.root)
+        first = known["created_at"][0].as_py()
+        return HistoryError(
+            f"cluster {cluster} has {problem}: it has versions 1 to {known['plan_version'][-1].as_py()}, "
+            f"the first of {first.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+            path=self.root,
+        )
 
     def quarantine(self, cluster: str | None = None) -> pa.Table:
         """The events that no plan records, in the order in which they were received."""
-        wanted = None if cluster is None else pc.field("cluster_id") == cluster
-        table = scan(self._open(QUARANTINE), QUARANTINE.schema, QUARANTINE.schema.names, wanted)
-        return table.sort_by([("batch_id", "ascending")])
+        table = read(
+            self._open(QUARANTINE), self._path(QUARANTINE), QUARANTINE.schema, QUARANTINE.schema.names, Span(cluster)
+        )
+        return table.sort_by([("received_at", "ascending"), ("batch_id", "ascending"), ("sequence", "ascending")])
 
 
-def _ordered(table: pa.Table) -> pa.Table:
-    return table.sort_by([("cluster_id", "ascending"), ("plan_version", "ascending")])
+def _moment(when: datetime) -> pa.Scalar:
+    return pa.scalar(when.astimezone(UTC), PLANS.schema.field("created_at").type)
+
+
+def _folded(cluster: str, table: pa.Table) -> ClusterState:
+    """The state after versions that stand in their order."""
+    state = ClusterState(cluster)
+    last = next(versions_from_arrow(table.slice(table.num_rows - 1).drop_columns(["moves"])))
+    table = table.filter(pc.is_in(table["approval"], pa.array(EFFECTIVE)))
+    details = table.select(["broker_changes", "topic_changes"])
+    brokers = [BrokerRecord(**broker) for row in details["broker_changes"].to_pylist() for broker in row]
+    topics = {t["topic"]: TopicChange(**t) for row in details["topic_changes"].to_pylist() for t in row}
+    state.apply(brokers, topics.values(), layout_after(table))
+    state.record(last)
+    return state
 
 
 def parse_as_of(text: str) -> int | datetime:

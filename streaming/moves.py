@@ -170,7 +170,7 @@ def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
     ids = np.asarray(columns["partition"]).astype(np.int32)
     waves = np.asarray(columns["wave"].fill_null(0)).astype(np.int32)
     reasons = columns["reason"].to_pylist()
-    olds, news = _Matrices(columns["before"]), _Matrices(columns["after"])
+    olds, news = Matrices(columns["before"]), Matrices(columns["after"])
     roles = _roles_from(columns, len(array))
     return [
         TopicMoves(
@@ -197,7 +197,7 @@ def roles_lookup(leader: pa.Array, isr: pa.ListArray, end_offsets: pa.ListArray)
     """Roles of ranges of rows, from the columns that tables have."""
     leaders = np.asarray(leader.fill_null(NO_BROKER)).astype(np.int32)
     known = np.asarray(leader.is_valid()) | np.asarray(isr.is_valid()) | np.asarray(end_offsets.is_valid())
-    in_sync, ends = _Matrices(isr), _Matrices(end_offsets, np.int64)
+    in_sync, ends = Matrices(isr), Matrices(end_offsets, np.int64)
 
     def between(lo: int, hi: int) -> Roles | None:
         return Roles(leaders[lo:hi], in_sync.rows(lo, hi), ends.rows(lo, hi)) if known[lo:hi].any() else None
@@ -207,10 +207,10 @@ def roles_lookup(leader: pa.Array, isr: pa.ListArray, end_offsets: pa.ListArray)
 
 def matrices(array: pa.ListArray) -> Int32Array:
     """Lists of broker ids as one padded matrix."""
-    return _Matrices(array).rows(0, len(array))
+    return Matrices(array).rows(0, len(array))
 
 
-class _Matrices:
+class Matrices:
     """Slices of an Arrow list column as padded NumPy matrices."""
 
     def __init__(self, array: pa.ListArray, dtype: type[np.int32] | type[np.int64] = np.int32) -> None:
@@ -220,6 +220,7 @@ class _Matrices:
         self._offsets = np.r_[0, np.cumsum(lengths)]
 
     def rows(self, lo: int, hi: int) -> NDArray[Any]:
+        """The lists of a range of rows, one line each, as wide as the longest of them."""
         lengths = self._lengths[lo:hi]
         width = int(lengths.max(initial=0))
         result = np.full((hi - lo, width), -1, self._values.dtype)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset
 from deltalake import DeltaTable
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+if TYPE_CHECKING:
+    import pyarrow.dataset  # imports pandas, so only where a dataset is made
 
 
 def dataset(path: str) -> pa.dataset.Dataset:

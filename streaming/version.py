@@ -29,6 +29,12 @@ Kind = Literal[
 Approval = Literal["not_required", "proposed", "approved", "rejected", "reported"]
 BrokerStatus = Literal["alive", "failed", "dead", "draining", "gone"]
 
+HELD: Final = "held: "
+"""Begins the reason of an event that arrived while its cluster was stopped; it may be sent again."""
+
+EFFECTIVE: Final = ("not_required", "approved")
+"""Approvals of versions whose moves are part of the state."""
+
 MEMBERS: Final = ("alive", "failed", "dead", "draining")
 """States of brokers that belong to the cluster; a broker that is ``gone`` is only remembered."""
 
@@ -78,6 +84,11 @@ class EventRecord:
     entity: str
     place: str
     sequence: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the same event again is a duplicate: what was malformed or held may be sent again."""
+        return self.event_id is not None and self.outcome != "malformed" and not self.reason.startswith(HELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +143,4 @@ class PlanVersion:
     @property
     def effective(self) -> bool:
         """Whether the moves are part of the state; those of a proposal are not."""
-        return self.approval in ("not_required", "approved")
+        return self.approval in EFFECTIVE

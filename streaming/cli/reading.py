@@ -38,7 +38,7 @@ def plans(cluster: str | None, conf: str | None, as_json: bool) -> None:
       replica-planner plans --cluster east --json
     """
     history = _history(conf)
-    found = history.versions(history.cluster(cluster) if cluster else None)
+    found = history.headlines(history.cluster(cluster) if cluster else None)
     if as_json:
         click.echo(json.dumps([_summary(version) for version in found], indent=2))
     else:
