@@ -35,6 +35,7 @@ class _Balance:
         "_assigned",
         "_claims",
         "_left",
+        "_most",
         "_movements",
         "_nearness",
         "_order",
@@ -56,6 +57,9 @@ class _Balance:
         self._claims = claims
         self._movements = Movements()
         self._subscribed = {member: group.subscribed(member) for member in group.members}
+        self._most = {
+            member: sum(group.partitions[topic] for topic in topics) for member, topics in self._subscribed.items()
+        }
         subscribers = group.subscribers()
         self._subscribers = {topic: subscribers.get(topic, []) for topic in group.partitions}
         rarest = sorted(self._subscribers, key=lambda topic: (len(self._subscribers[topic]), utf16_order(topic)))
@@ -106,9 +110,8 @@ class _Balance:
     def _set_settled_apart(self) -> Assigned:
         """Take out the members that have all they can get and share no topic with others."""
         settled = {}
-        for member, topics in self._subscribed.items():
+        for member, most in self._most.items():
             partitions = self._assigned[member]
-            most = sum(tp[0] in topics for tp in self._partitions)
             if len(partitions) >= most and not any(len(self._subscribers[tp[0]]) > 1 for tp in partitions):
                 self._order.remove(self._rank(member))
                 settled[member] = self._assigned.pop(member)
@@ -140,6 +143,7 @@ class _Balance:
         return not any(
             largest.get(topic, 0) > len(partitions) + 1
             for member, partitions in self._assigned.items()
+            if len(partitions) != self._most[member]
             for topic in self._subscribed[member]
         )
 
