@@ -20,6 +20,8 @@ DEFAULT_PATH: Final = Path("conf/local.toml")
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_BYTE_UNITS: Final = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+_BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(KB|MB|GB)")
 _LONGEST: Final = timedelta(days=3650)
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -41,6 +43,18 @@ def parse_duration(text: str) -> timedelta:
     if seconds > _LONGEST.total_seconds():
         raise ValueError(f"{text!r} is longer than ten years")
     return timedelta(seconds=seconds)
+
+
+def parse_bytes(text: str) -> int:
+    """Read an amount of memory such as ``512MB`` or ``2GB``.
+
+    Raises:
+        ValueError: not a number with one of these units.
+    """
+    match = _BYTES.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is no amount of memory: write a number and KB, MB or GB, as in '1GB'")
+    return int(float(match[1]) * _BYTE_UNITS[match[2]])
 
 
 class FilesSource(Struct, frozen=True, forbid_unknown_fields=True, tag="files", tag_field="type"):
@@ -74,17 +88,24 @@ class Tables(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Job(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the streaming query runs."""
+    """How the streaming query runs.
+
+    ``memory`` bounds the cluster states that the driver keeps; others are read again when they are needed. A batch
+    whose events concern at least ``executors_from`` partitions, in several clusters, is planned on Spark's executors.
+    """
 
     checkpoint: Text = ".data/checkpoint"
     trigger: Literal["processing-time", "available-now"] = "processing-time"
     interval: str = "500ms"
     projection_interval: str = "5s"
+    memory: str = "1GB"
+    executors_from: Count = 200_000
 
     def __post_init__(self) -> None:
         """Reject durations that cannot be read, while file and key are still known."""
         parse_duration(self.interval)
         parse_duration(self.projection_interval)
+        parse_bytes(self.memory)
 
 
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):

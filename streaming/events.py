@@ -175,6 +175,10 @@ class PlanProgress(Event, frozen=True, kw_only=True, tag="plan_progress"):
     details: Any = None
 
 
+class ClusterResumed(Event, frozen=True, kw_only=True, tag="cluster_resumed"):
+    """A cluster that the job had stopped is to be planned again."""
+
+
 AnyEvent = (
     TopicCreated
     | TopicDeleted
@@ -190,6 +194,7 @@ AnyEvent = (
     | PlanRejected
     | PlanRolledBack
     | PlanProgress
+    | ClusterResumed
 )
 
 EVENT_TYPES: Final[dict[str, type[Event]]] = {str(cls.__struct_config__.tag): cls for cls in AnyEvent.__args__}

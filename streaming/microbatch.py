@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.config import Config, parse_duration
+from streaming.batch import BatchResult, Memory, plan_batch
+from streaming.config import Config, parse_bytes, parse_duration
 from streaming.errors import JobError
-from streaming.events import Line, PlanProgress
+from streaming.events import PlanProgress
 from streaming.journal import quarantine_to_arrow, versions_to_arrow
-from streaming.planner import ClusterPlanner, record
 from streaming.projections import Projector, brought
-from streaming.recovery import Memory, find_version, load_memory
+from streaming.recovery import find_version, load_memory
 from streaming.schemas import PLANS, PROGRESS, QUARANTINE
 from streaming.sources import decode_batch
 from streaming.tables import Tables
-from streaming.version import EventRecord, PlanVersion
+from streaming.version import PlanVersion
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,17 +31,6 @@ if TYPE_CHECKING:
 
 NO_BATCH: Final = 2**62
 """Stands after every batch of a query: whatever is in quarantine counts."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchResult:
-    """What one micro-batch brought."""
-
-    batch_id: int
-    batch_time: datetime
-    versions: Sequence[PlanVersion]
-    unplanned: Sequence[EventRecord]
-    progress: Sequence[PlanProgress]
 
 
 Observer = Callable[[BatchResult], None]
@@ -114,6 +103,7 @@ class MicroBatches:
         result = plan_batch(memory, lines, batch_time, batch_id, self.config, partial(find_version, spark, tables))
         commit(spark, tables, result, self._app_id)
         memory.committed = batch_id
+        memory.shrink(parse_bytes(self.config.job.memory))
         self._publish(spark, tables, result)
 
     def _remembered(self, spark: SparkSession, tables: Tables, batch_id: int) -> Memory:
@@ -138,43 +128,6 @@ class MicroBatches:
             interval = parse_duration(self.config.job.projection_interval).total_seconds()
             self._projector = Projector(spark, tables, interval)
         self._projector.add(versions)
-
-
-def plan_batch(
-    memory: Memory,
-    lines: Sequence[Line],
-    batch_time: datetime,
-    batch_id: int,
-    config: Config,
-    history: Callable[[str, int], PlanVersion | None],
-) -> BatchResult:
-    """Plan every cluster that the lines, or the time, concern. Pure but for the memory, which it advances.
-
-    Time is what the events say while there are events, so that a backlog heals nothing whose return is still to be
-    read; it is the batch's own time once the source is quiet.
-    """
-    by_cluster: dict[str, list[Line]] = {}
-    unplanned: list[EventRecord] = []
-    for sequence, received in enumerate(lines):
-        line = received._replace(sequence=sequence)
-        if line.event is None:
-            unplanned.append(record(line, "malformed", line.problem))
-        else:
-            by_cluster.setdefault(line.event.cluster_id, []).append(line)
-    newest = max((line.event.occurred_at for line in lines if line.event), default=batch_time)
-    now = min(newest, batch_time)
-    versions: list[PlanVersion] = []
-    progress: list[PlanProgress] = []
-    waiting = {name for name, state in memory.clusters.items() if state.deadlines()}
-    for cluster_id in sorted(by_cluster.keys() | waiting):
-        planner = ClusterPlanner(memory.cluster(cluster_id), config.policy_for(cluster_id), batch_time, history)
-        for line in by_cluster.get(cluster_id, ()):
-            planner.handle(line)
-        planner.advance(now)
-        unplanned += planner.finish()
-        versions += planner.versions
-        progress += planner.progress
-    return BatchResult(batch_id, batch_time, versions, unplanned, progress)
 
 
 def commit(spark: SparkSession, tables: Tables, result: BatchResult, app_id: str) -> None:

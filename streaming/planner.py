@@ -35,6 +35,7 @@ from streaming.events import (
     BrokerChanged,
     BrokerJoined,
     BrokerLeft,
+    ClusterResumed,
     Line,
     Outcome,
     PartitionsAdded,
@@ -51,7 +52,7 @@ from streaming.events import (
 from streaming.moves import TopicMoves, change_of, digest
 from streaming.seal import seal_of
 from streaming.state import ClusterState
-from streaming.version import EventRecord, Numbers, PlanVersion
+from streaming.version import HELD, EventRecord, Numbers, PlanVersion
 
 _COLLECTED: Final = ("topics", "membership")
 """Kinds that move nothing: several in a row share a version."""
@@ -108,6 +109,9 @@ class ClusterPlanner:
         assert event is not None
         if event.event_id in self.state.seen:
             self._settled.append(record(line, "duplicate", "an event with this id was received before"))
+            return
+        if self.state.stopped and not isinstance(event, ClusterResumed):
+            self._refused.append(record(line, "rejected", f"{HELD}{self.state.stopped}"))
             return
         self.state.seen.add(event.event_id)
         self.advance(min(event.occurred_at, self.batch_time))
@@ -172,6 +176,10 @@ class ClusterPlanner:
                 check_progress(state, event)
                 self.progress.append(event)
                 return None
+            case ClusterResumed():
+                if not state.stopped:
+                    return NoEffect("the cluster is not stopped")
+                return Decision("resume", f"resumed by event {event.event_id}")
             case _:
                 assert_never(event)
 
@@ -181,7 +189,7 @@ class ClusterPlanner:
 
     def advance(self, now: datetime) -> None:
         """Let deadlines pass that are not after ``now``; those of one burst pass together, at the last of them."""
-        while burst := next_burst(self.state.deadlines(), self.policy.settle_time, now):
+        while not self.state.stopped and (burst := next_burst(self.state.deadlines(), self.policy.settle_time, now)):
             self._accept(deadline_passed(self.state, self.policy, burst), [])
 
     def _accept(self, decision: Decision, events: list[EventRecord]) -> None:
@@ -232,6 +240,10 @@ class ClusterPlanner:
         self.state.record(version)
         self.versions.append(version)
         self._open, self._open_events = [], []
+
+    def stop(self, cause: str) -> None:
+        """Plan this cluster no further until it is resumed; what arrives is kept in quarantine."""
+        self._accept(Decision("stop", cause), [])
 
     def _superseded(self, decision: Decision) -> int | None:
         """The proposal that can no longer be approved once this version is there."""

@@ -2,77 +2,103 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.batch import NEVER, Memory
 from streaming.journal import versions_from_arrow
 from streaming.moves import TopicMoves, matrices, no_replicas, roles_lookup
 from streaming.schemas import ASSIGNMENTS, BROKERS, PLANS, QUARANTINE
 from streaming.state import ClusterState
 from streaming.tables import Tables
-from streaming.version import BrokerRecord, PlanVersion
+from streaming.version import HELD, BrokerRecord, PlanVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
-NEVER = -1
-
-
-@dataclass(slots=True)
-class Memory:
-    """The state of all clusters, the last batch of this query that the journal has, and what projections lack."""
-
-    committed: int = NEVER
-    clusters: dict[str, ClusterState] = field(default_factory=dict)
-    behind: list[PlanVersion] = field(default_factory=list)
-
-    def cluster(self, cluster_id: str) -> ClusterState:
-        """The state of a cluster; a new one where nothing is known of it."""
-        return self.clusters.setdefault(cluster_id, ClusterState(cluster_id))
-
 
 def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> Memory:
-    """Read what the journal says, as it was before ``batch_id`` of the query ``app_id``.
+    """What must be known before ``batch_id`` of the query ``app_id``; clusters are loaded when they are needed.
 
     What a batch put into quarantine before it was interrupted is left out: the batch will be planned again.
     """
-    memory = Memory()
-    brokers = tables.read(spark, BROKERS, BROKERS.schema.names)
-    assignments = tables.read(spark, ASSIGNMENTS, ASSIGNMENTS.schema.names)
-    _take_brokers(memory, brokers)
-    _take_assignments(memory, assignments)
-    brokers_at, assignments_at = _reach(brokers), _reach(assignments)
-    journal = _read_journal(spark, tables, brokers_at, assignments_at)
-    mine = journal.filter(pc.equal(journal["app_id"], app_id))
+    memory = Memory(partial(load_states, spark, tables, app_id=app_id, batch_id=batch_id))
+    commits = tables.read(spark, PLANS, ["cluster_id", "plan_version", "kind", "app_id", "batch_id"])
+    mine = commits.filter(pc.equal(commits["app_id"], app_id))
     memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
-    for version in versions_from_arrow(journal):
-        memory.cluster(version.cluster_id).fold(version)
-        reached = min(reach.get(version.cluster_id, 0) for reach in (brokers_at, assignments_at))
-        if version.plan_version > reached and (version.broker_changes or version.moves):
-            memory.behind.append(version)
-    _take_seen(memory, spark, tables, app_id, batch_id)
+    memory.deadlines = _deadlines(tables.read(spark, PLANS, ["cluster_id", "plan_version", "broker_changes"]), commits)
+    memory.behind = _behind(spark, tables)
     return memory
+
+
+def load_states(
+    spark: SparkSession, tables: Tables, names: Sequence[str], *, app_id: str, batch_id: int
+) -> dict[str, ClusterState]:
+    """The states of some clusters: the projections as far as they reach, folded with the journal beyond them."""
+    states = {name: ClusterState(name) for name in names}
+    brokers = tables.read(spark, BROKERS, BROKERS.schema.names, clusters=names)
+    assignments = tables.read(spark, ASSIGNMENTS, ASSIGNMENTS.schema.names, clusters=names)
+    _take_brokers(states, brokers)
+    _take_assignments(states, assignments)
+    for version in versions_from_arrow(_read_journal(spark, tables, names, _reach(brokers), _reach(assignments))):
+        states[version.cluster_id].fold(version)
+    _take_seen(states, spark, tables, app_id, batch_id)
+    return states
+
+
+def _behind(spark: SparkSession, tables: Tables) -> list[PlanVersion]:
+    """Versions that changed something which a projection does not have yet."""
+    reach = [_reach(tables.read(spark, table, ["cluster_id", "plan_version"])) for table in (BROKERS, ASSIGNMENTS)]
+    commits = tables.read(spark, PLANS, ["cluster_id", "plan_version"])
+    last = _reach(commits)
+    late = {name: min(r.get(name, 0) for r in reach) for name in last}
+    clusters = sorted(name for name, version in last.items() if late[name] < version)
+    if not clusters:
+        return []
+    beyond = min(late[name] for name in clusters)
+    rows = tables.read(spark, PLANS, PLANS.schema.names, beyond=beyond, clusters=clusters)
+    rows = rows.sort_by([("cluster_id", "ascending"), ("plan_version", "ascending")])
+    versions = versions_from_arrow(rows)
+    return [v for v in versions if v.plan_version > late[v.cluster_id] and (v.broker_changes or v.moves)]
+
+
+def _deadlines(changes: pa.Table, commits: pa.Table) -> dict[str, datetime]:
+    """The earliest deadline of every cluster that has one and is not stopped."""
+    brokers: dict[tuple[str, int], datetime | None] = {}
+    ordered = changes.sort_by([("cluster_id", "ascending"), ("plan_version", "ascending")])
+    for cluster, changed in zip(ordered["cluster_id"].to_pylist(), ordered["broker_changes"].to_pylist(), strict=True):
+        for broker in changed:
+            brokers[cluster, broker["broker_id"]] = broker["deadline"]
+    earliest: dict[str, datetime] = {}
+    for (cluster, _), deadline in brokers.items():
+        if deadline is not None:
+            earliest[cluster] = min(deadline, earliest.get(cluster, deadline))
+    halted = commits.filter(pc.is_in(commits["kind"], pa.array(["stop", "resume"]))).sort_by("plan_version")
+    kinds = dict(zip(halted["cluster_id"].to_pylist(), halted["kind"].to_pylist(), strict=True))
+    return {cluster: deadline for cluster, deadline in earliest.items() if kinds.get(cluster) != "stop"}
 
 
 def find_version(spark: SparkSession, tables: Tables, cluster_id: str, plan_version: int) -> PlanVersion | None:
     """One version from the journal, whole."""
-    found = tables.read(spark, PLANS, PLANS.schema.names, beyond=plan_version - 1, cluster=cluster_id)
+    found = tables.read(spark, PLANS, PLANS.schema.names, beyond=plan_version - 1, clusters=[cluster_id])
     return next((v for v in versions_from_arrow(found) if v.plan_version == plan_version), None)
 
 
-def _take_brokers(memory: Memory, table: pa.Table) -> None:
+def _take_brokers(states: dict[str, ClusterState], table: pa.Table) -> None:
     for row in table.drop_columns(["plan_version"]).to_pylist():
         broker = BrokerRecord(**{key: value for key, value in row.items() if key != "cluster_id"})
-        memory.cluster(row["cluster_id"]).apply([broker], (), ())
+        states[row["cluster_id"]].apply([broker], (), ())
 
 
-def _take_assignments(memory: Memory, table: pa.Table) -> None:
+def _take_assignments(states: dict[str, ClusterState], table: pa.Table) -> None:
     table = table.sort_by([("cluster_id", "ascending"), ("topic", "ascending"), ("partition", "ascending")])
     table = table.combine_chunks()
     if not table.num_rows:
@@ -93,7 +119,7 @@ def _take_assignments(memory: Memory, table: pa.Table) -> None:
             [],
             roles=roles(lo, hi),
         )
-        memory.cluster(clusters.dictionary[int(cluster_codes[lo])].as_py()).apply((), (), [block])
+        states[clusters.dictionary[int(cluster_codes[lo])].as_py()].apply((), (), [block])
 
 
 def _reach(projection: pa.Table) -> dict[str, int]:
@@ -103,15 +129,19 @@ def _reach(projection: pa.Table) -> dict[str, int]:
 
 
 def _read_journal(
-    spark: SparkSession, tables: Tables, brokers_at: dict[str, int], assignments_at: dict[str, int]
+    spark: SparkSession,
+    tables: Tables,
+    names: Sequence[str],
+    brokers_at: dict[str, int],
+    assignments_at: dict[str, int],
 ) -> pa.Table:
     """All versions in order; what they changed only as far as a projection may not have it yet."""
     light = [name for name in PLANS.schema.names if name not in ("moves", "broker_changes")]
-    journal = tables.read(spark, PLANS, light)
+    journal = tables.read(spark, PLANS, light, clusters=names)
+    present = journal["cluster_id"].unique().to_pylist()
     for column, reach in (("broker_changes", brokers_at), ("moves", assignments_at)):
-        clusters = journal["cluster_id"].unique().to_pylist()
-        beyond = min((reach.get(cluster, 0) for cluster in clusters), default=0)
-        recent = tables.read(spark, PLANS, ["cluster_id", "plan_version", column], beyond=beyond)
+        beyond = min((reach.get(cluster, 0) for cluster in present), default=0)
+        recent = tables.read(spark, PLANS, ["cluster_id", "plan_version", column], beyond=beyond, clusters=names)
         journal = _beside(journal, recent)
     return journal.sort_by([("cluster_id", "ascending"), ("plan_version", "ascending")])
 
@@ -127,10 +157,14 @@ def _keys(table: pa.Table) -> Iterator[tuple[str, int]]:
     return zip(table["cluster_id"].to_pylist(), table["plan_version"].to_pylist(), strict=True)
 
 
-def _take_seen(memory: Memory, spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> None:
+def _take_seen(
+    states: dict[str, ClusterState], spark: SparkSession, tables: Tables, app_id: str, batch_id: int
+) -> None:
     """Note what quarantine has, but for what this very batch put there before it was interrupted."""
-    known = tables.read(spark, QUARANTINE, ["cluster_id", "event_id", "outcome", "app_id", "batch_id"])
+    columns = ["cluster_id", "event_id", "outcome", "reason", "app_id", "batch_id"]
+    known = tables.read(spark, QUARANTINE, columns, clusters=list(states))
     unfinished = pc.and_(pc.equal(known["app_id"], app_id), pc.greater_equal(known["batch_id"], batch_id))
-    usable = pc.and_(pc.not_equal(known["outcome"], "malformed"), pc.is_valid(known["event_id"]))
+    again = pc.or_(pc.equal(known["outcome"], "malformed"), pc.starts_with(known["reason"], HELD))
+    usable = pc.and_not(pc.is_valid(known["event_id"]), again)
     for row in known.filter(pc.and_not(usable, unfinished)).select(["cluster_id", "event_id"]).to_pylist():
-        memory.cluster(row["cluster_id"]).seen.add(row["event_id"])
+        states[row["cluster_id"]].seen.add(row["event_id"])

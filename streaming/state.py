@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,12 @@ from placement import Assignment, Broker, Load
 from placement.model import NO_BROKER, Int32Array
 from streaming.moves import Roles, TopicMoves, unknown_roles
 from streaming.version import MEMBERS, BrokerRecord, EventRecord, PlanVersion, TopicChange
+
+OVERHEAD: Final = 600
+"""Bytes that Python takes for a topic, a broker or a clock, names included; measured."""
+
+SEEN_OVERHEAD: Final = 150
+"""Bytes for an event id in a set; measured with UUIDs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class TopicLayout:
 
 @dataclass(slots=True)
 class ClusterState:
-    """What is known of one cluster after ``version``."""
+    """What is known of one cluster after ``version``. ``stopped`` says why it is not planned, if it is not."""
 
     cluster_id: str
     version: int = 0
@@ -46,6 +53,7 @@ class ClusterState:
     seen: set[str] = field(default_factory=set)
     clocks: dict[str, datetime] = field(default_factory=dict)
     proposal: PlanVersion | None = None
+    stopped: str = ""
     seal: str = ""
     load: Load = field(default_factory=Load.empty)
 
@@ -75,11 +83,13 @@ class ClusterState:
         self.remember(version.events)
         if version.approval != "reported":
             self.proposal = version if version.approval == "proposed" else None
+        if version.kind in ("stop", "resume"):
+            self.stopped = version.cause if version.kind == "stop" else ""
 
     def remember(self, events: Iterable[EventRecord]) -> None:
         """Note events as seen, and the time of the newest news about what they concern."""
         for event in events:
-            if event.event_id is not None:
+            if event.event_id is not None and event.is_known:
                 self.seen.add(event.event_id)
             if event.outcome == "applied" and event.entity and event.occurred_at:
                 known = self.clocks.get(event.entity)
@@ -135,6 +145,16 @@ class ClusterState:
         index = np.repeat(np.arange(len(names), dtype=np.int32), [layout.partitions.size for layout in layouts])
         ids = np.concatenate([layout.partitions for layout in layouts]) if layouts else np.zeros(0, np.int32)
         return Assignment(names, index, ids, replicas)
+
+    def next_deadline(self) -> datetime | None:
+        """When time alone may change this cluster; never while it is stopped."""
+        due = self.deadlines()
+        return due[0].deadline if due and not self.stopped else None
+
+    def size(self) -> int:
+        """About how many bytes of memory the state takes."""
+        arrays = sum(layout.partitions.nbytes + layout.replicas.nbytes + OVERHEAD for layout in self.topics.values())
+        return arrays + OVERHEAD * (len(self.brokers) + len(self.clocks)) + SEEN_OVERHEAD * len(self.seen)
 
     def deadlines(self) -> list[BrokerRecord]:
         """The brokers with a deadline, earliest first."""

@@ -57,29 +57,35 @@ class Tables:
         return f"delta.`{self.path(table)}`"
 
     def read(
-        self, spark: SparkSession, table: Table, columns: Sequence[str], *, beyond: int = 0, cluster: str | None = None
+        self,
+        spark: SparkSession,
+        table: Table,
+        columns: Sequence[str],
+        *,
+        beyond: int = 0,
+        clusters: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Columns of the table as it is now, of one cluster or all, from the plan version after ``beyond`` on.
+        """Columns of the table as it is now, of some clusters or all, from the plan version after ``beyond`` on.
 
         Where the root is a folder the files are read without Spark, which takes hundredths of a second where a Spark
         query takes tenths; where it is a URL, Spark reads, because it has the credentials.
         """
         if "://" in self.root:
-            return self._read_by_spark(spark, table, columns, beyond, cluster)
-        wanted = None if cluster is None else pc.field("cluster_id") == cluster
+            return self._read_by_spark(spark, table, columns, beyond, clusters)
+        wanted = None if clusters is None else pc.field("cluster_id").isin(list(clusters))
         if beyond:
             later = pc.field("plan_version") > beyond
             wanted = later if wanted is None else wanted & later
         return scan(dataset(self.path(table)), table.schema, columns, wanted)
 
     def _read_by_spark(
-        self, spark: SparkSession, table: Table, columns: Sequence[str], beyond: int, cluster: str | None
+        self, spark: SparkSession, table: Table, columns: Sequence[str], beyond: int, clusters: Sequence[str] | None
     ) -> pa.Table:
         rows = spark.read.format("delta").load(self.path(table))
         if beyond:
             rows = rows.where(rows.plan_version > beyond)
-        if cluster is not None:
-            rows = rows.where(rows.cluster_id == cluster)
+        if clusters is not None:
+            rows = rows.where(rows.cluster_id.isin(list(clusters)))
         return rows.select(*columns).toArrow()
 
     def append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from streaming.microbatch import BatchResult
+from streaming.batch import BatchResult
 from streaming.version import EventRecord, PlanVersion
 
 _console = Console(stderr=True, highlight=False, soft_wrap=True)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from streaming.batch import BatchResult, Memory, PlanMany, plan_batch
 from streaming.config import Config, parse_config
 from streaming.events import decode
-from streaming.microbatch import BatchResult, plan_batch
-from streaming.recovery import Memory
-from streaming.version import PlanVersion
+from streaming.state import ClusterState
+from streaming.version import EventRecord, PlanVersion
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -25,8 +25,9 @@ class Driver:
 
     def __init__(self, conf: str = "") -> None:
         self.config: Config = parse_config(conf, "test.toml")
-        self.memory = Memory()
+        self.memory = Memory(self._load)
         self.journal: list[PlanVersion] = []
+        self.quarantine: list[EventRecord] = []
         self._batches = 0
         self._events = 0
         self._now = T0
@@ -36,16 +37,28 @@ class Driver:
         head = {"event_id": event_id or f"e{self._events}", "cluster_id": cluster, "type": kind}
         return json.dumps(head | {"occurred_at": at(minute).isoformat()} | fields).encode()
 
-    def batch(self, *lines: bytes, minute: float | None = None) -> BatchResult:
+    def batch(self, *lines: bytes, minute: float | None = None, plan_many: PlanMany | None = None) -> BatchResult:
         """Plan lines as one batch, at the given minute or as soon as the last of them occurred."""
         self._batches += 1
         decoded = [decode(line, f"test:{n}") for n, line in enumerate(lines, start=1)]
         newest = max((line.event.occurred_at for line in decoded if line.event), default=T0)
         now = max(newest, self._now) if minute is None else at(minute)
         self._now = max(now, self._now)
-        result = plan_batch(self.memory, decoded, now, self._batches, self.config, self._find)
+        result = plan_batch(self.memory, decoded, now, self._batches, self.config, self._find, plan_many)
         self.journal += result.versions
+        self.quarantine += result.unplanned
         return result
+
+    def _load(self, names: Sequence[str]) -> dict[str, ClusterState]:
+        """States as the journal and quarantine have them."""
+        states = {name: ClusterState(name) for name in names}
+        for version in self.journal:
+            if version.cluster_id in states:
+                states[version.cluster_id].fold(version)
+        for event in self.quarantine:
+            if event.cluster_id in states:
+                states[event.cluster_id].remember([event])
+        return states
 
     def _find(self, cluster: str, version: int) -> PlanVersion | None:
         return next((v for v in self.journal if (v.cluster_id, v.plan_version) == (cluster, version)), None)

@@ -28,6 +28,7 @@ ONE_OF_EACH = [
     ({"type": "plan_rejected", "plan_version": 3, "digest": "d"}, ""),
     ({"type": "plan_rolled_back", "plan_version": 3, "digest": "d"}, ""),
     ({"type": "plan_progress", "plan_version": 3, "state": "partition_done", "details": {"topic": "t"}}, ""),
+    ({"type": "cluster_resumed"}, ""),
 ]
 
 

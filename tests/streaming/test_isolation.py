@@ -1,0 +1,127 @@
+"""A fault in one cluster stops that cluster, visibly, until somebody resumes it, and nothing else."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from streaming import planner as planner_module
+from streaming.batch import plan_alone
+from streaming.events import TopicCreated
+from streaming.state import ClusterState
+from tests.streaming.driving import Driver, outcomes, reasons
+from tests.streaming.test_journal import facts
+
+RACKS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
+
+
+@pytest.fixture
+def faulty(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    """A planner with a fault: it fails on topics called ``poison``, after it has changed the state half."""
+    sound = planner_module.topic_created
+
+    def topic_created(state: ClusterState, event: TopicCreated, policy: object) -> object:
+        if event.topic == "poison":
+            state.topics.clear()
+            raise ZeroDivisionError("half way through")
+        return sound(state, event, policy)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(planner_module, "topic_created", topic_created)
+    driver = Driver()
+    for cluster in ("c", "other"):
+        driver.batch(
+            *(driver.event("broker_joined", broker_id=b, rack=r, cluster=cluster) for r, i in RACKS.items() for b in i)
+        )
+    return driver
+
+
+def created(driver: Driver, topic: str, cluster: str = "c", minute: float = 1) -> bytes:
+    return driver.event("topic_created", topic=topic, cluster=cluster, event_id=topic, minute=minute)
+
+
+def test_only_the_cluster_of_the_poison_event_stops(faulty: Driver) -> None:
+    result = faulty.batch(
+        created(faulty, "before"),
+        created(faulty, "poison"),
+        created(faulty, "after"),
+        created(faulty, "elsewhere", cluster="other"),
+    )
+    assert [(v.cluster_id, v.kind) for v in result.versions] == [("c", "topics"), ("c", "stop"), ("other", "topics")]
+    assert result.versions[1].cause == "stopped at test:2: ZeroDivisionError: half way through"
+    assert {e: o for e, o in outcomes(result).items() if o == "rejected"} == {"poison": "rejected", "after": "rejected"}
+    assert reasons(result)["after"] == "held: stopped at test:2: ZeroDivisionError: half way through"
+    assert list(faulty.layout()) == ["before"]
+    assert list(faulty.layout("other")) == ["elsewhere"]
+
+
+def test_a_stopped_cluster_stays_stopped_over_a_restart_and_lets_no_deadline_pass(faulty: Driver) -> None:
+    faulty.batch(created(faulty, "t"), faulty.event("broker_left", broker_id=1, reason="failed", minute=1))
+    faulty.batch(created(faulty, "poison", minute=2))
+    faulty.memory.clusters.clear()
+    assert not faulty.batch(minute=99).versions
+    assert outcomes(faulty.batch(created(faulty, "later", minute=99))) == {"later": "rejected"}
+
+
+def test_a_resumed_cluster_takes_the_held_events_again(faulty: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    poison, after = created(faulty, "poison"), created(faulty, "after")
+    faulty.batch(poison, after)
+    monkeypatch.undo()
+    resumed = faulty.batch(faulty.event("cluster_resumed", minute=2), poison, after)
+    assert [v.kind for v in resumed.versions] == ["resume", "topics"]
+    assert sorted(faulty.layout()) == ["after", "poison"]
+    assert outcomes(faulty.batch(faulty.event("cluster_resumed", event_id="again", minute=3))) == {"again": "no_effect"}
+
+
+def test_a_fault_that_time_brings_stops_the_cluster_too(faulty: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    faulty.batch(created(faulty, "t"), faulty.event("broker_left", broker_id=1, reason="failed", minute=1))
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("no plan")
+
+    monkeypatch.setattr(planner_module, "deadline_passed", fails)
+    (stopped,) = faulty.batch(minute=99).versions
+    assert stopped.cause == "stopped when time passed: RuntimeError: no plan"
+    assert not faulty.batch(minute=100).versions
+
+
+def test_a_plan_made_elsewhere_leaves_the_same_state_and_the_same_versions() -> None:
+    """What Spark's executors do: the state travels there, only the versions travel back."""
+    here, there = Driver(), Driver()
+    for driver in (here, there):
+        driver.racks(RACKS)
+        driver.batch(driver.event("topic_created", topic="t", partitions=12, replication_factor=3))
+    lines = [
+        here.event("broker_left", broker_id=3, reason="decommissioned", minute=1, event_id="a"),
+        here.event("broker_joined", broker_id=9, rack="b", minute=2, event_id="b"),
+        here.event("rebalance_requested", minute=3, event_id="c"),
+        here.event("topic_deleted", topic="nope", minute=3, event_id="d"),
+        here.event("broker_joined", broker_id=9, rack="b", minute=4, event_id="e"),
+    ]
+
+    def elsewhere(work: object) -> object:
+        results = {}
+        for state, each in work:  # type: ignore[attr-defined]
+            shipped = pickle.loads(pickle.dumps((state, each)))
+            results[each.cluster_id] = pickle.loads(pickle.dumps(plan_alone(*shipped, lambda *_: None)))
+        return results
+
+    direct = here.batch(*lines)
+    remote = there.batch(*lines, plan_many=elsewhere)
+    assert [v.seal for v in remote.versions] == [v.seal for v in direct.versions]
+    assert outcomes(remote) == outcomes(direct)
+    assert facts(there.memory.clusters["c"]) == facts(here.memory.clusters["c"])
+
+
+def test_memory_forgets_the_clusters_that_were_used_least_and_reads_them_again() -> None:
+    driver = Driver()
+    for cluster in "xyz":
+        driver.batch(driver.event("broker_joined", broker_id=1, cluster=cluster))
+    driver.batch(driver.event("broker_left", broker_id=1, reason="failed", cluster="x", minute=1))
+    driver.batch(driver.event("topic_created", topic="t", cluster="y", minute=1))
+    driver.memory.shrink(driver.memory.clusters["y"].size())
+    assert list(driver.memory.clusters) == ["y"]
+    (healed,) = driver.batch(minute=99).versions
+    assert (healed.cluster_id, healed.plan_version) == ("x", 3)
+    driver.batch(driver.event("topic_created", topic="t", cluster="z", minute=100))
+    assert {name: state.version for name, state in driver.memory.clusters.items()} == {"y": 2, "x": 3, "z": 2}
