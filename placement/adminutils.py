@@ -14,6 +14,7 @@ import numpy as np
 from placement.adminutils_racks import place_on_racks
 from placement.adminutils_ring import Ring, ring_of
 from placement.adminutils_wrapping import place_wrapping
+from placement.errors import InvalidStartIndexError
 from placement.java_random import JavaRandom
 from placement.model import Broker, Int32Array
 from placement.sizes import alive_brokers, check_partitions, check_replicas
@@ -78,7 +79,7 @@ def place_adminutils(
         InvalidReplicationFactorError: replication_factor is not positive, or above the alive brokers.
         DuplicateBrokerError: a broker id is given twice.
         IncompleteRackError: some brokers have a rack and some have none.
-        InvalidStartIndexError: the start is so large that Kafka's 32-bit sums turn negative.
+        InvalidStartIndexError: the start is no 32-bit number, or Kafka's 32-bit sums turn negative.
     """
     check_partitions(partitions, replication_factor, start_partition_id)
     alive = alive_brokers(brokers)
@@ -86,6 +87,12 @@ def place_adminutils(
     ring = ring_of(alive, rack_aware)
     if fixed_start_index is None or fixed_start_index < 0:
         start = draw_start(len(ring), 0 if seed is None else seed)
+    elif fixed_start_index > _MAX_INT:
+        raise InvalidStartIndexError(
+            f"the fixed start index {fixed_start_index} is above {_MAX_INT}",
+            start_index=fixed_start_index,
+            partition=max(0, start_partition_id),
+        )
     else:
         start = Start(fixed_start_index, fixed_start_index)
     return lay_out(ring, partitions, replication_factor, start, max(0, start_partition_id))

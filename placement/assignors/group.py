@@ -13,6 +13,7 @@ TopicPartition = tuple[str, int]
 """Topic and partition id."""
 
 NO_GENERATION = -1
+_MAX_PARTITIONS = 10_000_000
 _MEMBER_FIELDS = frozenset({"topics", "instance", "rack", "owned", "generation"})
 
 
@@ -109,6 +110,10 @@ def group_of(
     listed = [m if isinstance(m, Member) else _member(name, m) for name, m in members.items()]
     wanted = {topic for member in listed for topic in member.topics}
     known = {topic: count for topic, count in sorted(partitions_per_topic.items()) if count and topic in wanted}
+    if sum(known.values()) > _MAX_PARTITIONS:
+        raise InvalidGroupError(
+            f"{sum(known.values())} partitions are more than {_MAX_PARTITIONS}", where=max(known, key=known.__getitem__)
+        )
     racks = {
         (topic, partition): frozenset(rack for rack in replicas if rack is not None)
         for topic, partitions in (partition_racks or {}).items()

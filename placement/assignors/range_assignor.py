@@ -18,19 +18,18 @@ class RangeAssignor:
         """As ``Assignor`` says."""
         subscribers = group.subscribers()
         order = group.sorted_members()
-        runs = [
-            _Runs(topic, group, [m for m in order if m.id in set(subscribers[topic])])
-            for topic in group.partitions
-            if topic in subscribers
-        ]
-        if any(topic.racks_matter for topic in runs):
+        runs = []
+        for topic in group.partitions:
+            ids = set(subscribers[topic])
+            runs.append(_Runs(topic, group, [member for member in order if member.id in ids]))
+        if any(run.racks_matter for run in runs):
             _assign_near(runs)
-        for topic in runs:
-            topic.assign_runs(lambda member, partition: True)
+        for run in runs:
+            run.assign_runs(lambda member, partition: True)
         result: dict[str, list[TopicPartition]] = {member: [] for member in group.members}
-        for topic in runs:
-            for member, partitions in topic.assigned.items():
-                result[member] += [(topic.name, partition) for partition in partitions]
+        for run in runs:
+            for member, partitions in run.assigned.items():
+                result[member] += [(run.name, partition) for partition in partitions]
         return result
 
 

@@ -120,16 +120,19 @@ class _Balance:
     def _move(self, partitions: Sequence[TopicPartition]) -> bool:
         """Move partitions to members that have less, round after round; whether any moved."""
         moved = False
-        again = True
-        while again:
+        balanced = self._balanced()
+        while not balanced:
             again = False
             for partition in partitions:
-                if self._balanced():
-                    break
                 target = self._target(partition)
                 if target is not None:
                     self._reassign(partition, target)
                     moved = again = True
+                    balanced = self._balanced()
+                    if balanced:
+                        break
+            if not again:
+                break
         return moved
 
     def _balanced(self) -> bool:
@@ -149,15 +152,13 @@ class _Balance:
 
     def _target(self, partition: TopicPartition) -> str | None:
         """Whom a partition should go to: its owner of the past, or the subscriber that has least."""
-        size = {member: len(partitions) for member, partitions in self._assigned.items()}
-        owner = self._owner[partition]
         claimant = self._claims.get(partition)
+        most = len(self._assigned[self._owner[partition]])
         # Like Kafka, this does not ask whether the claimant still subscribes to the topic.
-        if claimant in size and size[owner] > size[claimant] + 1:
+        if claimant in self._assigned and most > len(self._assigned[claimant]) + 1:
             return claimant
-        subscribers = self._subscribers[partition[0]]
         # Kafka looks among members near the partition first, but its choice is the same whoever is found.
-        if any(size[owner] > size[member] + 1 for member in subscribers):
+        if any(most > len(self._assigned[member]) + 1 for member in self._subscribers[partition[0]]):
             return next(member for _, _, member in self._order if partition[0] in self._subscribed[member])
         return None
 

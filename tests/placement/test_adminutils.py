@@ -136,6 +136,8 @@ def test_errors_carry_what_they_are_about():
     with pytest.raises(InvalidStartIndexError) as overflow:
         place_adminutils([Broker(i) for i in range(5)], 4, 3, fixed_start_index=2**31 - 1)
     assert (overflow.value.start_index, overflow.value.partition) == (2**31 - 1, 1)
+    with pytest.raises(InvalidStartIndexError):
+        place_adminutils([Broker(0)], 1, 1, fixed_start_index=2**31)
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,7 @@ def test_any_rule_can_be_plugged_in():
         ("range", {"c": {"topics": ["t"], "rack": 1}}, {"t": 1}, "c"),
         ("range", {"c": {"topics": ["t"]}}, {"t": -1}, "t"),
         ("range", {"c": {"topics": ["t"]}}, {"t": True}, "t"),
+        ("range", {"c": {"topics": ["t", "u"]}}, {"t": 9_999_999, "u": 2}, "t"),
     ],
 )
 def test_refuses_groups_that_are_described_wrongly(assignor, members, partitions, where):
