@@ -117,6 +117,8 @@ def _acceptable(state: State, row: Int64Array, slot: Int64Array, brokers: Int32A
     k = row.size
     rows, slots = np.repeat(row, named.size), np.repeat(slot, named.size)
     by_rack = state.rack_accepts(rows, slots, np.tile(named, k)).reshape(k, named.size)
+    # Confined rows have no brokers but those that are searched one by one.
+    by_rack &= ~state.problem.confined[row][:, None]
     result = by_rack[:, inverse]
     for column in range(state.current.shape[1]):
         result &= state.current[row, column][:, None] != brokers[None, :]

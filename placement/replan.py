@@ -13,7 +13,7 @@ from placement.errors import InvalidAssignmentError, InvalidLimitError
 from placement.fleet import Fleet, fleet_of
 from placement.model import Assignment, Broker
 from placement.plan import Replan
-from placement.problem import pose
+from placement.pose import pose
 from placement.result import conclude
 from placement.state import State
 from placement.steps import Certificate, place, place_spread, place_within

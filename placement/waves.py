@@ -150,12 +150,17 @@ def _bound(
     receiver = np.unique(moves.after[row, column], return_inverse=True)[1]
     server = np.unique(sender[sending], return_inverse=True)[1]
     needs = [
-        (np.bincount(receiver), limits.moves_in),
-        (np.bincount(server, weights=copies[sending]), limits.moves_out),
-        (np.bincount(receiver, weights=size[row]), limits.bytes_in),
-        (np.bincount(server, weights=(size * copies)[sending]), limits.bytes_out),
+        (receiver, np.ones(row.size, np.int64), limits.moves_in),
+        (server, copies[sending], limits.moves_out),
+        (receiver, size[row], limits.bytes_in),
+        (server, (size * copies)[sending], limits.bytes_out),
     ]
-    return max(int(-(-need.max(initial=0) // limit)) for need, limit in needs if limit is not None)
+    # What alone is above a limit fills one wave, and no more than one.
+    return max(
+        int(-(-np.bincount(broker, weights=np.minimum(amount, limit)).max(initial=0) // limit))
+        for broker, amount, limit in needs
+        if limit is not None
+    )
 
 
 class _FirstFit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,3 +49,39 @@ def comparison_layout() -> Assignment:
 def comparison_brokers() -> list[Broker]:
     """Brokers 1 to 12 in three racks taking turns."""
     return racked(12, 3, first=1)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A small random cluster, given by its seed: brokers, layout, and replication factors to change to."""
+
+    seed: int
+    brokers: list[Broker]
+    layout: Assignment
+    factors: dict[str, int]
+
+
+def random_case(seed: int) -> Case:
+    """3 to 9 brokers in 1 to 4 racks, at times weighted, some dead, draining or empty; up to 24 partitions."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(3, 10))
+    racks = rng.integers(0, rng.integers(1, 5), count)
+    weights = [1.0, 1.0, 1.5, 2.0] if rng.random() < 0.3 else [1.0]
+    states = ["alive" if rng.random() < 0.8 else str(rng.choice(["dead", "draining"])) for _ in range(count)]
+    if states.count("alive") < 2:
+        states = ["alive"] * count
+    brokers = [Broker(i, f"r{racks[i]}", float(rng.choice(weights)), states[i]) for i in range(count)]  # type: ignore[arg-type]
+    alive, mixed = states.count("alive"), rng.random() < 0.3
+    # A broker that nothing is on has just joined; one that no broker list knows has been unregistered.
+    hosts = count - 1 if rng.random() < 0.3 else count + (rng.random() < 0.1)
+    factor = int(rng.integers(1, min(4, alive, hosts) + 1))
+    rows: list[tuple[str, int, list[int]]] = []
+    factors: dict[str, int] = {}
+    for t in range(int(rng.integers(1, 4))):
+        if mixed:
+            factor = int(rng.integers(1, min(4, alive, hosts) + 1))
+        if rng.random() < 0.2:
+            factors[f"t{t}"] = int(rng.integers(1, min(4, alive) + 1))
+        partitions = range(int(rng.integers(1, 9)))
+        rows += [(f"t{t}", p, rng.choice(hosts, factor, replace=False).tolist()) for p in partitions]
+    return Case(seed, brokers, Assignment.from_rows(rows), factors)

@@ -1,0 +1,145 @@
+"""Pose: work out from the layout, the brokers and the terms what may change and what must stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from placement.arrays import BoolArray, Int64Array
+from placement.drop import drop
+from placement.errors import InvalidReplicationFactorError
+from placement.fleet import Fleet
+from placement.model import NO_BROKER, Assignment, Int32Array
+from placement.problem import Problem
+from placement.terms import Terms
+from placement.window import levels
+
+_CELLS = 1 << 22
+
+
+def pose(
+    assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None, *, budget: int | None = None
+) -> Problem:
+    """Work out which rows are open and what must stay in them.
+
+    With a budget, rows whose missing replicas it does not cover stay closed.
+
+    Raises:
+        InvalidReplicationFactorError: a partition must end with more replicas than brokers can take.
+    """
+    index = fleet.index_of(assignment.replicas)
+    factor = _factors(assignment, terms.replication_factors)
+    changed = (index >= fleet.present).any(axis=1) | (factor != assignment.replication_factor)
+    is_open = changed if terms.mode == "heal" else np.ones(len(assignment), np.bool_)
+    if terms.exclude_topics:
+        is_open &= ~np.array([t in terms.exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]
+    if budget is not None:
+        is_open = _affordable(index, fleet, factor, is_open, budget)
+    row = np.flatnonzero(is_open)
+    origin = _widen(index[row], int(factor[row].max(initial=0)))
+    counts = np.bincount(index[index != NO_BROKER], minlength=fleet.ids.size)[: fleet.present]
+    hosts = np.where(origin < fleet.present, origin, NO_BROKER).astype(np.int32)
+    start = drop(fleet, hosts, factor[row], counts)
+    _check_factors(fleet, factor[row], start)
+    confined = ((hosts != NO_BROKER).sum(axis=1) > factor[row]) & (terms.mode == "heal")
+    fixed = np.where(confined | (terms.mode == "rebalance"), fleet.usable, 0)
+    pinned = start >= fixed[:, None]
+    opened = origin[origin != NO_BROKER]
+    return Problem(
+        fleet=fleet,
+        row=row,
+        topic=assignment.topic_index[row],
+        factor=factor[row],
+        origin=origin,
+        home=_homes(assignment, fleet, row, home),
+        start=start,
+        pinned=pinned,
+        level=_row_levels(fleet, factor[row], start, pinned, np.where(confined[:, None], hosts, NO_BROKER)),
+        confined=confined,
+        closed=counts - np.bincount(opened[opened < fleet.present], minlength=fleet.present),
+        layout=index,
+        layout_topic=assignment.topic_index,
+    )
+
+
+def _affordable(index: Int32Array, fleet: Fleet, factor: Int64Array, is_open: BoolArray, budget: int) -> BoolArray:
+    """Open rows whose missing replicas fit into the budget, those with the fewest replicas left first."""
+    left = ((index != NO_BROKER) & (index < fleet.present)).sum(axis=1)
+    missing = np.where(is_open, np.maximum(factor - left, 0), 0)
+    needy = np.flatnonzero(missing)
+    order = needy[np.argsort(left[needy], kind="stable")]
+    result = is_open.copy()
+    result[order[np.cumsum(missing[order]) > budget]] = False
+    return result
+
+
+def _factors(assignment: Assignment, replication_factors: Mapping[str, int]) -> Int64Array:
+    factor = assignment.replication_factor.astype(np.int64)
+    if replication_factors:
+        wanted = np.array([replication_factors.get(t, 0) for t in assignment.topics], np.int64)
+        asked = np.array([t in replication_factors for t in assignment.topics], np.bool_)
+        factor = np.where(asked[assignment.topic_index], wanted[assignment.topic_index], factor)
+    return factor
+
+
+def _check_factors(fleet: Fleet, factor: Int64Array, start: Int32Array) -> None:
+    if not factor.size:
+        return
+    available = fleet.usable + (start >= fleet.usable).sum(axis=1)
+    wrong = np.flatnonzero((factor < 1) | (factor > available))
+    if wrong.size:
+        value, brokers = int(factor[wrong[0]]), int(available[wrong[0]])
+        problem = "must be at least 1" if value < 1 else f"is above the {brokers} usable brokers"
+        raise InvalidReplicationFactorError(
+            f"replication factor {value} {problem}", replication_factor=value, brokers=brokers
+        )
+
+
+def _widen(index: Int32Array, width: int) -> Int32Array:
+    if index.shape[1] >= width:
+        return index
+    padded = np.full((index.shape[0], width), NO_BROKER, np.int32)
+    padded[:, : index.shape[1]] = index
+    return padded
+
+
+def _row_levels(fleet: Fleet, factor: Int64Array, start: Int32Array, pinned: BoolArray, only: Int32Array) -> Int64Array:
+    """Window level of each row; ``only`` has the brokers of rows that are confined to them."""
+    racks = fleet.rack_size.size
+    none = np.zeros((1, racks), np.int64)
+    result = np.zeros(factor.size, np.int64)
+    for value in np.unique(factor).tolist():
+        result[factor == value] = levels(np.array([value]), fleet.rack_size, none)[0]
+    confined = (only != NO_BROKER).any(axis=1)
+    special = np.flatnonzero(pinned.any(axis=1) | confined)
+    step = max(1, _CELLS // racks)
+    for first in range(0, special.size, step):
+        rows = special[first : first + step]
+        replicas = start[rows]
+        stay = _rack_counts(fleet, np.where(pinned[rows], replicas, NO_BROKER), racks)
+        held = _rack_counts(fleet, np.where(replicas >= fleet.usable, replicas, NO_BROKER), racks)
+        hosts = _rack_counts(fleet, only[rows], racks)
+        size = np.where(confined[rows][:, None], hosts, fleet.rack_size + held)
+        result[rows] = levels(factor[rows], size, stay)
+    return result
+
+
+def _rack_counts(fleet: Fleet, replicas: Int32Array, racks: int) -> Int64Array:
+    row, slot = np.nonzero(replicas != NO_BROKER)
+    cell = row * racks + fleet.rack[replicas[row, slot]]
+    return np.bincount(cell, minlength=replicas.shape[0] * racks).reshape(-1, racks)
+
+
+def _homes(assignment: Assignment, fleet: Fleet, row: Int64Array, home: Assignment | None) -> Int32Array:
+    """The usable brokers that held each open row according to ``home``, where it is known there."""
+    if home is None or not len(home):
+        return np.full((row.size, 1), NO_BROKER, np.int32)
+    rank = {name: i for i, name in enumerate(home.topics)}
+    recode = np.array([rank.get(name, -1) for name in assignment.topics], np.int64)
+    key = recode[assignment.topic_index[row]] << 32 | assignment.partition[row].astype(np.int64)
+    keys = home.topic_index.astype(np.int64) << 32 | home.partition.astype(np.int64)
+    place = np.minimum(np.searchsorted(keys, key), keys.size - 1)
+    known = np.isin(home.replicas, fleet.ids[: fleet.usable])
+    usable = fleet.index_of(np.where(known, home.replicas, NO_BROKER).astype(np.int32))
+    return np.where((keys[place] == key)[:, None], usable[place], NO_BROKER).astype(np.int32)

@@ -1,0 +1,100 @@
+"""Placement by load: even, rack-safe, and nothing to move afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from placement import Assignment, Broker, Change, Load, place_balanced, replan, verify_moves
+from placement.errors import InvalidBrokerError, InvalidPartitionsError, InvalidReplicationFactorError
+from tests.clusters import racked
+
+
+def _created(topic: str, rows: np.ndarray) -> Change:
+    count = rows.shape[0]
+    before = np.full(rows.shape, -1, np.int32)
+    return Change((topic,), np.zeros(count, np.int32), np.arange(count, dtype=np.int32), before, rows)
+
+
+def test_a_worked_example() -> None:
+    brokers = [Broker(1, "a"), Broker(2, "a"), Broker(3, "b")]
+    rows = place_balanced(brokers, 4, 2, topic="t")
+    assert sorted(map(tuple, np.sort(rows, axis=1).tolist())) == [(1, 3), (1, 3), (2, 3), (2, 3)]
+
+
+def test_after_any_creations_a_rebalance_has_nothing_to_move() -> None:
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        count, racks = int(rng.integers(3, 12)), int(rng.integers(1, 5))
+        brokers = [Broker(i, f"r{rng.integers(0, racks)}") for i in range(count)]
+        factor = int(rng.integers(1, min(4, count) + 1))
+        load, rows = Load.empty(), []
+        for t in range(6):
+            placed = place_balanced(brokers, int(rng.integers(1, 15)), factor, current=load, topic=f"t{t}")
+            assert verify_moves(_created(f"t{t}", placed), brokers), f"seed {seed}"
+            load = load.add(placed)
+            rows += [(f"t{t}", p, replicas.tolist()) for p, replicas in enumerate(placed)]
+        plan = replan(Assignment.from_rows(rows), brokers, mode="rebalance")
+        assert plan.moved_replicas == 0 and plan.optimal, f"seed {seed}"
+
+
+def test_weights_decide_the_share() -> None:
+    brokers = [Broker(0, capacity=2.0), Broker(1), Broker(2)]
+    rows = place_balanced(brokers, 20, 2)
+    assert np.bincount(rows.reshape(-1)).tolist() == [20, 10, 10]
+    assert np.bincount(rows[:, 0]).tolist() == [10, 5, 5]
+
+
+def test_partitions_added_go_where_the_load_is_lightest() -> None:
+    brokers = racked(4, 2)
+    current = Assignment.from_topics({"t": [[0, 1], [0, 1], [2, 1]]})
+    rows = place_balanced(brokers, 2, 2, current=current, topic="t", start_partition_id=3)
+    load = Load.of(current).add(rows)
+    assert (load.replicas_on(np.array([1, 3], np.int32))).tolist() == [3, 2]
+    assert sorted(load.replicas_on(np.array([0, 2], np.int32)).tolist()) == [2, 3]
+
+
+def test_the_load_can_be_given_as_a_layout_or_counted_along() -> None:
+    brokers = racked(6, 3)
+    current = Assignment.from_topics({"t": [[0, 1, 2], [1, 2, 3], [0, 4, 5]]})
+    by_layout = place_balanced(brokers, 7, 3, current=current, topic="new")
+    assert np.array_equal(by_layout, place_balanced(brokers, 7, 3, current=Load.of(current), topic="new"))
+
+
+def test_only_live_brokers_get_replicas_and_their_order_does_not_matter() -> None:
+    brokers = [*racked(6, 3), Broker(6, "r000", state="dead"), Broker(7, "r001", state="draining")]
+    rows = place_balanced(brokers, 30, 3, topic="x")
+    assert set(rows.reshape(-1).tolist()) == set(range(6))
+    assert np.array_equal(rows, place_balanced(brokers[::-1], 30, 3, topic="x"))
+
+
+def test_the_topic_rotates_the_choice_among_equal_brokers() -> None:
+    firsts = {int(place_balanced(racked(10, 1), 1, 1, topic=f"t{t}")[0, 0]) for t in range(50)}
+    assert len(firsts) > 5
+
+
+def test_load_follows_additions_and_removals() -> None:
+    rows = np.array([[3, 1], [1, -1]], np.int32)
+    load = Load.empty().add(rows)
+    assert (load.ids.tolist(), load.replicas.tolist(), load.leaders.tolist()) == ([1, 3], [2, 1], [1, 1])
+    assert load.replicas_on(np.array([0, 1, 3, 9], np.int32)).tolist() == [0, 2, 1, 0]
+    less = load.subtract(rows[:1])
+    assert less.replicas.tolist() == [1, 0]
+    assert load.replicas.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "factor", "brokers", "error"),
+    [
+        (0, 1, racked(3, 1), InvalidPartitionsError),
+        (1, 0, racked(3, 1), InvalidReplicationFactorError),
+        (1, 4, racked(3, 1), InvalidReplicationFactorError),
+        (10**9, 3, racked(3, 1), InvalidPartitionsError),
+        (1, 1, [Broker(0, state="dead")], InvalidBrokerError),
+    ],
+)
+def test_bad_input_never_yields_a_layout(
+    partitions: int, factor: int, brokers: list[Broker], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        place_balanced(brokers, partitions, factor)
