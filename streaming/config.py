@@ -82,9 +82,22 @@ class DeltaSource(Struct, frozen=True, forbid_unknown_fields=True, tag="delta", 
 
 
 class Tables(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the Delta tables are: a folder or a storage URL."""
+    """Where the Delta tables are, a folder or a storage URL, and for how long they must answer questions of the past.
+
+    The audit window is set when a table is created; the journal itself is never shortened.
+    """
 
     root: Text = ".data/tables"
+    audit_window: str = "90d"
+
+    def __post_init__(self) -> None:
+        """Reject durations that cannot be read, while file and key are still known."""
+        parse_duration(self.audit_window)
+
+    @property
+    def window(self) -> timedelta:
+        """How far back Delta's own time travel reaches."""
+        return parse_duration(self.audit_window)
 
 
 class Job(Struct, frozen=True, forbid_unknown_fields=True):

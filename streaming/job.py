@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from streaming.config import Config, KafkaSource
 from streaming.errors import JobError
+from streaming.guard import only_writer
 from streaming.microbatch import MicroBatches, Observer
 from streaming.session import spark_session
 from streaming.sources import read_lines
@@ -50,26 +51,39 @@ def run_job(
     Raises:
         StreamingError: the job cannot start, or the query failed; says why.
     """
-    own = spark is None
-    session = spark or spark_session(QUERY_NAME, kafka=isinstance(config.source, KafkaSource), settings=config.spark)
-    wish = stop or threading.Event()
-    try:
-        Tables(config.tables.root).create(session)
-        batches = MicroBatches(config, observer)
-        with _signals(wish):
-            query = _start(session, config, batches, once=once)
-            if started is not None:
-                started()
-            try:
-                _watch(query, batches, wish)
-                # Asked to stop, it may have left events unread that say how the time went by.
-                if (once or config.job.trigger == "available-now") and not wish.is_set():
-                    batches.tick(session, datetime.now(UTC))
-            finally:
-                batches.close()
-    finally:
-        if own:
-            session.stop()
+    with only_writer(config.tables.root):
+        session = spark or spark_session(
+            QUERY_NAME, kafka=isinstance(config.source, KafkaSource), settings=config.spark
+        )
+        try:
+            _run(config, session, observer, started, stop or threading.Event(), once=once)
+        finally:
+            if spark is None:
+                session.stop()
+
+
+def _run(
+    config: Config,
+    session: SparkSession,
+    observer: Observer | None,
+    started: Callable[[], None] | None,
+    wish: threading.Event,
+    *,
+    once: bool,
+) -> None:
+    Tables(config.tables.root).create(session, config.tables.window)
+    batches = MicroBatches(config, observer)
+    with _signals(wish):
+        query = _start(session, config, batches, once=once)
+        if started is not None:
+            started()
+        try:
+            _watch(query, batches, wish)
+            # Asked to stop, it may have left events unread that say how the time went by.
+            if (once or config.job.trigger == "available-now") and not wish.is_set():
+                batches.tick(session, datetime.now(UTC))
+        finally:
+            batches.close()
 
 
 def _start(spark: SparkSession, config: Config, batches: MicroBatches, *, once: bool) -> StreamingQuery:

@@ -17,6 +17,7 @@ from streaming.batch import BatchResult, Memory, plan_batch
 from streaming.config import Config, parse_bytes, parse_duration
 from streaming.errors import JobError
 from streaming.events import PlanProgress
+from streaming.fleet import plan_on_executors
 from streaming.journal import quarantine_to_arrow, versions_to_arrow
 from streaming.projections import Projector, brought
 from streaming.recovery import find_version, load_memory
@@ -100,7 +101,15 @@ class MicroBatches:
             return
         lines = list(decode_batch(table))
         batch_time = pc.max(table["batch_time"]).as_py()
-        result = plan_batch(memory, lines, batch_time, batch_id, self.config, partial(find_version, spark, tables))
+        result = plan_batch(
+            memory,
+            lines,
+            batch_time,
+            batch_id,
+            self.config,
+            partial(find_version, spark, tables),
+            partial(plan_on_executors, spark, at_least=self.config.job.executors_from),
+        )
         commit(spark, tables, result, self._app_id)
         memory.committed = batch_id
         memory.shrink(parse_bytes(self.config.job.memory))

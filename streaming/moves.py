@@ -220,6 +220,7 @@ class Matrices:
         self._offsets = np.r_[0, np.cumsum(lengths)]
 
     def rows(self, lo: int, hi: int) -> NDArray[Any]:
+        """A padded matrix of the lists from ``lo`` to ``hi``."""
         """The lists of a range of rows, one line each, as wide as the longest of them."""
         lengths = self._lengths[lo:hi]
         width = int(lengths.max(initial=0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -34,13 +35,18 @@ class Tables:
         """Where the table is."""
         return f"{self.root}/{table.name}"
 
-    def create(self, spark: SparkSession) -> None:
-        """Create the tables that do not exist yet, all at once: each takes a second or more on a cold JVM."""
-        with ThreadPoolExecutor(len(TABLES)) as pool:
-            list(pool.map(partial(self._create, spark), TABLES))
+    def create(self, spark: SparkSession, audit_window: timedelta) -> None:
+        """Create the tables that do not exist yet, all at once: each takes a second or more on a cold JVM.
 
-    def _create(self, spark: SparkSession, table: Table) -> None:
-        properties = _PROPERTIES | ({"delta.appendOnly": "true"} if table.append_only else {})
+        Tables of an earlier release get the columns that it did not know.
+        """
+        kept = f"interval {max(1, audit_window.days)} days"
+        retention = {"delta.logRetentionDuration": kept, "delta.deletedFileRetentionDuration": kept}
+        with ThreadPoolExecutor(len(TABLES)) as pool:
+            list(pool.map(partial(self._create, spark, retention), TABLES))
+
+    def _create(self, spark: SparkSession, retention: dict[str, str], table: Table) -> None:
+        properties = _PROPERTIES | retention | ({"delta.appendOnly": "true"} if table.append_only else {})
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self.identifier(table)} ({columns_ddl(table)}) "

@@ -183,3 +183,38 @@ def reject(cluster: str, version: int, digest: str, conf: str | None) -> None:
 def rollback(cluster: str, version: int, conf: str | None) -> None:
     """Undo the moves of a version by a new one."""
     _decision("plan_rolled_back", cluster, version, None, conf)
+
+
+@click.command()
+@_cluster
+@conf_option
+def resume(cluster: str, conf: str | None) -> None:
+    """Plan a stopped cluster again: resume it and hand over once more what was held meanwhile."""
+    config = load_config(conf)
+    from streaming.history import History
+    from streaming.version import HELD
+
+    history = History(config.tables.root)
+    name = history.cluster(cluster)
+    held = [row for row in history.quarantine(name).to_pylist() if row["reason"].startswith(HELD)]
+    # What was handed over by an earlier resume is known by now, and comes out as a duplicate.
+    lines = [make_event("cluster_resumed", {"cluster_id": name}), *dict.fromkeys(r["payload"].encode() for r in held)]
+    hand_over(config, b"".join(line + b"\n" for line in lines))
+    click.echo(f"{name} is to be resumed, with {len(lines) - 1} held events handed over to {_where(config)}")
+
+
+@click.command()
+@conf_option
+def maintain(conf: str | None) -> None:
+    """Merge small files and remove old ones; time travel inside the audit window goes on working."""
+    config = load_config(conf)
+    from streaming.maintenance import maintain as maintain_tables
+    from streaming.session import spark_session
+    from streaming.tables import Tables
+
+    spark = spark_session("replica-planner maintain", settings=config.spark)
+    try:
+        for sentence in maintain_tables(spark, Tables(config.tables.root), config.tables.window):
+            click.echo(sentence)
+    finally:
+        spark.stop()

@@ -14,6 +14,8 @@ _COMMANDS: Final = {
     "approve": "streaming.cli.job",
     "reject": "streaming.cli.job",
     "rollback": "streaming.cli.job",
+    "resume": "streaming.cli.job",
+    "maintain": "streaming.cli.job",
     "plans": "streaming.cli.reading",
     "show": "streaming.cli.reading",
     "status": "streaming.cli.reading",

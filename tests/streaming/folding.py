@@ -31,7 +31,8 @@ def folded_assignments(job: JobFolder) -> list[Row]:
         written = {"cluster_id": row["cluster_id"], "plan_version": row["plan_version"]}
         for move in row["moves"]:
             key = (row["cluster_id"], move["topic"], move["partition"])
-            found[key] = {"topic": move["topic"], "partition": move["partition"], "replicas": move["after"]} | written
+            seen = {name: move[name] for name in ("topic", "partition", "leader", "isr", "end_offsets")}
+            found[key] = seen | {"replicas": move["after"]} | written
     return [row for row in found.values() if row["replicas"]]
 
 

@@ -1,0 +1,44 @@
+"""One job writes to a set of tables. A second one is told so, and stops before it has written anything."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from streaming.errors import JobError
+
+
+@contextmanager
+def only_writer(root: str) -> Iterator[None]:
+    """Hold the lock on a folder of tables. It ends with the process, however that ends.
+
+    Behind a storage URL there is no such lock; there the cluster manager has to see to it that the job runs once.
+
+    Raises:
+        JobError: another job holds it, or the folder cannot be written to.
+    """
+    if "://" in root:
+        yield
+        return
+    path = Path(root) / ".writer"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise JobError(f"{root}: the tables cannot be written here: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            file.seek(0)
+            holder = file.read().strip() or "another process"
+            raise JobError(f"{root}: another job writes to these tables ({holder}); stop it first") from error
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        file.flush()
+        yield
