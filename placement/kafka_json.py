@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 
 from placement.errors import InvalidJsonError
 from placement.java_random import utf16_order
+from placement.kafka_json_columns import assignment_as_printed
 from placement.model import Assignment
 
 _MAX_INT: Final = 2**31 - 1
@@ -34,15 +35,15 @@ def assignment_to_json(assignment: Assignment) -> str:
 def reassignment_json(rows: Iterable[tuple[str, int, Sequence[int]]]) -> str:
     """Kafka's reassignment JSON of ``(topic, partition, replicas)`` rows, which come by topic and partition id."""
     listed = list(rows)
-    if not all(topic.isascii() for topic in {topic for topic, _, _ in listed}):
+    names = {topic: json.dumps(topic, ensure_ascii=False) for topic in {topic for topic, _, _ in listed}}
+    if not all(topic.isascii() for topic in names):
         listed.sort(key=lambda row: (utf16_order(row[0]), row[1]))
-    quoted: dict[str, str] = {}
-    entries = []
-    for topic, partition, replicas in listed:
-        name = quoted.get(topic) or quoted.setdefault(topic, json.dumps(topic, ensure_ascii=False))
-        ids = ",".join(map(str, replicas))
-        dirs = ",".join([_ANY_LOG_DIR] * len(replicas))
-        entries.append(f'{{"topic":{name},"partition":{partition},"replicas":[{ids}],"log_dirs":[{dirs}]}}')
+    dirs = {size: ",".join([_ANY_LOG_DIR] * size) for size in {len(replicas) for _, _, replicas in listed}}
+    entries = [
+        f'{{"topic":{names[topic]},"partition":{partition},"replicas":[{",".join(map(str, replicas))}],'
+        f'"log_dirs":[{dirs[len(replicas)]}]}}'
+        for topic, partition, replicas in listed
+    ]
     return f'{{"version":1,"partitions":[{",".join(entries)}]}}'
 
 
@@ -58,6 +59,9 @@ def assignment_from_json(text: str, *, topic: str = "topic") -> Assignment:
         InvalidJsonError: not that form; ``place`` says where.
         InvalidAssignmentError: a partition given twice, a replica list that is empty or repeats a broker.
     """
+    printed = assignment_as_printed(text)
+    if printed is not None:
+        return printed
     document = read_document(text)
     partitions = document.get("partitions", [])
     if isinstance(partitions, dict):

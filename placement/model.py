@@ -228,8 +228,10 @@ class Assignment:
 
     def rows(self) -> Iterable[tuple[str, int, tuple[int, ...]]]:
         """``(topic, partition, replicas)`` in canonical order."""
-        for row in range(len(self)):
-            yield self.topics[self.topic_index[row]], int(self.partition[row]), self.replicas_of(row)
+        columns = self.topic_index.tolist(), self.partition.tolist(), self.replicas.tolist()
+        for topic, partition, padded in zip(*columns, strict=True):
+            replicas = padded if padded[-1] != NO_BROKER else (b for b in padded if b != NO_BROKER)
+            yield self.topics[topic], partition, tuple(replicas)
 
     def __len__(self) -> int:
         """The number of partitions."""

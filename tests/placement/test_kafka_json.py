@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from placement import Assignment
 from placement.errors import InvalidAssignmentError, InvalidJsonError, PlacementError
 from placement.kafka_json import topics_to_move
+from placement.kafka_json_columns import assignment_as_printed
 from tests.placement.golden import vectors
 
 VECTORS = {vector["id"]: vector for name in ("reassign_400", "reassign_411") for vector in vectors(name)}
@@ -145,6 +146,40 @@ LAYOUTS = st.dictionaries(
     ),
     max_size=4,
 )
+
+
+@given(LAYOUTS.filter(bool))
+@settings(deadline=None, max_examples=100)
+def test_what_is_printed_is_read_in_columns_as_it_is_in_any_other_form(topics):
+    text = Assignment.from_topics(topics).to_json()
+    printed = assignment_as_printed(text)
+    assert printed is None if "\\" in text else printed == Assignment.from_json(json.dumps(json.loads(text), indent=1))
+
+
+PRINTED = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[1,2]", "[1,02]"),
+        ("[1,2]", "[1, 2]"),
+        ("[1,2]", "[1,2147483648]"),
+        ("[1,2]", "[1]"),
+        ("[1,2]", "[]"),
+        (':0,"', ':2147483648,"'),
+        ('"any","any"', '"any","/d"'),
+        ("}]}", "}],}"),
+        ("}]}", "},]}"),
+        ("}]}", "}]}]}"),
+        ('"t"', '"\\u0041"'),
+        (":[{", ":[7,{"),
+        ("1,", "2,"),
+    ],
+)
+def test_columns_are_read_only_where_the_form_is_exact(old, new):
+    assert assignment_as_printed(PRINTED) == Assignment.from_topics({"t": [[1, 2]]})
+    assert assignment_as_printed(PRINTED.replace(old, new, 1)) is None
 
 
 @given(LAYOUTS)
