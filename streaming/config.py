@@ -135,6 +135,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     grace: str = "30m"
     settle: str = "30s"
     min_insync_replicas: Count = 1
+    wave_moves: Count = 5
     max_moves: Count | None = None
     exclude_topics: tuple[str, ...] = ()
     exclude_brokers: tuple[BrokerId, ...] = ()

@@ -95,8 +95,8 @@ class TopicMoves:
             yield partition, _unpad(before), _unpad(after), reason
 
 
-def moves_of(plan: Replan) -> list[TopicMoves]:
-    """The moves of a replan, topic by topic."""
+def moves_of(plan: Replan, waves: Int32Array | None = None) -> list[TopicMoves]:
+    """The moves of a replan, topic by topic, with the wave of each if they are divided."""
     moves = plan.moves
     changes = np.flatnonzero(moves.topic_index[1:] != moves.topic_index[:-1]) + 1
     starts = [0, *changes.tolist()] if len(moves) else []
@@ -109,6 +109,7 @@ def moves_of(plan: Replan) -> list[TopicMoves]:
             moves.before[lo:hi],
             moves.after[lo:hi],
             reasons[lo:hi],
+            None if waves is None else waves[lo:hi],
         )
         for lo, hi in zip(starts, ends, strict=False)
     ]

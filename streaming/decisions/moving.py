@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from placement import PlacementError, Replan, replan, verify
+import numpy as np
+
+from placement import PlacementError, Replan, WaveLimits, in_waves, replan, replicas_up, verify
+from placement.model import NO_BROKER, Int32Array
 from streaming.config import Policy
 from streaming.decisions.decision import Answer, Decision, NoEffect, numbers_of
 from streaming.errors import PlannerError, RejectedEvent
@@ -93,6 +97,21 @@ def replication_factor_changed(state: ClusterState, event: ReplicationFactorChan
     return _decision("replication_factor", cause, state, policy, plan, members=members)
 
 
+def _in_sync(state: ClusterState, plan: Replan, members: Sequence[BrokerRecord]) -> Int32Array:
+    """The replicas that can serve copies: on brokers that are up, and in the ISR where that was observed."""
+    up = [replace(b.to_core(), state="dead") if b.state == "failed" else b.to_core() for b in members]
+    serving = replicas_up(plan.moves, up)
+    starts = np.flatnonzero(np.diff(plan.moves.topic_index, prepend=-1))
+    for lo, hi in zip(starts.tolist(), [*starts[1:].tolist(), len(plan.moves)], strict=True):
+        layout = state.topics[plan.moves.topics[int(plan.moves.topic_index[lo])]]
+        if layout.roles is not None:
+            isr = layout.roles.isr[np.searchsorted(layout.partitions, plan.moves.partition[lo:hi])]
+            known = (isr != NO_BROKER).any(axis=1)
+            outside = known[:, None] & ~(serving[lo:hi, :, None] == isr[:, None, :]).any(axis=2)
+            serving[lo:hi][outside] = NO_BROKER
+    return serving
+
+
 def members_after(state: ClusterState, brokers: Sequence[BrokerRecord]) -> list[BrokerRecord]:
     """The cluster's members once these brokers have changed, by id."""
     merged = state.brokers | {b.broker_id: b for b in brokers}
@@ -145,7 +164,8 @@ def _decision(
     members: Sequence[BrokerRecord],
     brokers: Sequence[BrokerRecord] = (),
 ) -> Decision:
-    moves = moves_of(plan)
+    waves = in_waves(plan.moves, _in_sync(state, plan, members), WaveLimits(policy.wave_moves, policy.wave_moves))
+    moves = moves_of(plan, waves.wave)
     return Decision(
         kind,
         cause,

@@ -141,6 +141,23 @@ def test_a_failed_broker_keeps_its_replicas_until_its_grace_is_over(six: Driver)
     assert not six.batch(minute=99).versions
 
 
+def test_moves_come_in_waves_that_spare_every_broker_and_take_the_endangered_first() -> None:
+    driver = Driver("[policy]\nwave_moves = 1\n")
+    driver.racks({"a": [1, 2, 3], "b": [4, 5, 6], "c": [7, 8, 9]})
+    driver.batch(driver.event("topic_created", topic="t", partitions=9, replication_factor=3))
+    replicas = next(row for row in driver.layout()["t"] if 1 in row)
+    partition = driver.layout()["t"].index(replicas)
+    alone = {"topic": "t", "partition": partition, "replicas": replicas, "isr": [replicas[-1]], "leader": replicas[-1]}
+    driver.batch(driver.event("assignment_observed", partitions=[alone], minute=1))
+    (heal,) = driver.batch(driver.event("broker_left", broker_id=1, reason="decommissioned", minute=2)).versions
+    (block,) = heal.moves
+    assert block.waves is not None
+    pairs = zip(block.waves.tolist(), block.rows(), strict=True)
+    copies = {(wave, broker) for wave, (_, old, new, _) in pairs for broker in set(new) - set(old)}
+    assert len(copies) == heal.numbers.moved_replicas == 3
+    assert block.waves[block.partitions.tolist().index(partition)] == 1
+
+
 def test_a_failed_broker_that_returns_is_not_healed(six: Driver) -> None:
     before = six.layout()
     six.batch(six.event("broker_left", broker_id=3, reason="failed", minute=1))
