@@ -91,7 +91,7 @@ def _start(spark: SparkSession, config: Config, batches: MicroBatches, *, once: 
         Path(config.job.checkpoint).mkdir(parents=True, exist_ok=True)
     drain = once or config.job.trigger == "available-now"
     writer = (
-        read_lines(spark, config, ticks=not drain)
+        read_lines(spark, config)
         .writeStream.queryName(QUERY_NAME)
         .option("checkpointLocation", config.job.checkpoint)
         .foreachBatch(batches)

@@ -21,17 +21,14 @@ from streaming.events import Line, decode
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-# After a long pause one batch holds the ticks of all that time; one recent tick says the same.
-RECENT_TICKS: Final = "3 seconds"
-
 # Without these a broker's death stalls Spark's Kafka source for a minute.
 _KAFKA_TIMEOUTS: Final = {"kafka.default.api.timeout.ms": "5000", "kafka.request.timeout.ms": "4000"}
 
 
-def read_lines(spark: SparkSession, config: Config, *, ticks: bool) -> DataFrame:
-    """The configured source, and with ``ticks`` one a second, so that deadlines pass when no event arrives.
+def read_lines(spark: SparkSession, config: Config) -> DataFrame:
+    """The configured source, and with each trigger a tick, so that deadlines pass when no event arrives.
 
-    Spark's rate source cannot be read with the available-now trigger: the job itself lets time pass then.
+    The ticks are there whatever the trigger: Spark refuses a checkpoint that had another number of sources.
     """
     source = config.source
     if isinstance(source, FilesSource):
@@ -40,9 +37,7 @@ def read_lines(spark: SparkSession, config: Config, *, ticks: bool) -> DataFrame
         lines = _kafka(spark, source)
     else:
         lines = _delta(spark, source)
-    if ticks:
-        lines = lines.unionByName(_ticks(spark))
-    return lines.withColumn("batch_time", F.current_timestamp())
+    return lines.unionByName(_ticks(spark)).withColumn("batch_time", F.current_timestamp())
 
 
 def _row(line: Column, major: Column, name: Column, minor: Column) -> list[Column]:
@@ -95,9 +90,9 @@ def _delta(spark: SparkSession, source: DeltaSource) -> DataFrame:
 
 
 def _ticks(spark: SparkSession) -> DataFrame:
-    recent = F.col("timestamp") > F.current_timestamp() - F.expr(f"INTERVAL {RECENT_TICKS}")
-    ticks = spark.readStream.format("rate").option("rowsPerSecond", 1).option("numPartitions", 1).load()
-    return ticks.where(recent).select(*_row(F.lit(None), F.lit(0), F.lit(""), F.lit(0)))
+    # Unlike the rate source it can be read with the available-now trigger, and saves up nothing during a pause.
+    ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
+    return ticks.select(*_row(F.lit(None), F.lit(0), F.lit(""), F.lit(0)))
 
 
 def decode_batch(table: pa.Table) -> Iterator[Line]:
