@@ -67,24 +67,10 @@ def generate(
         InvalidAssignmentError: a topic does not exist.
         PlacementError: as ``place_adminutils`` or ``place_striped`` raises.
     """
-    listed = _broker_ids(broker_list)
-    topics = topics_to_move(topics_json)
-    fleet = distinct_brokers(brokers)
-    known = {broker.id for broker in fleet}
-    for broker in listed:
-        if broker not in known:
-            raise InvalidBrokerError(
-                f"the broker list has {broker}, which the cluster does not have",
-                broker=broker,
-                field="id",
-                value=broker,
-            )
-    for topic in topics:
-        if topic not in current.topics:
-            raise InvalidAssignmentError(f"topic {topic} does not exist", topic=topic)
-    wanted = set(topics)
-    rows = [row for row in current.rows() if row[0] in wanted]
-    usable = [broker for broker in fleet if broker.id in set(listed)]
+    usable = _listed(broker_list, distinct_brokers(brokers))
+    topics = set(topics_to_move(topics_json))
+    for topic in sorted(topics - set(current.topics)):
+        raise InvalidAssignmentError(f"topic {topic} does not exist", topic=topic)
     if rack_aware:
         ring_of(usable, None)
     else:
@@ -96,8 +82,8 @@ def generate(
             return place_striped(usable, partitions, replication_factor, draw=random.next_int)
         return place_adminutils(usable, partitions, replication_factor, seed=random)
 
-    proposed = _lay_out(rows, place)
-    return Generated(Assignment.from_rows(rows), Assignment.from_rows(proposed))
+    rows = [row for row in current.rows() if row[0] in topics]
+    return Generated(Assignment.from_rows(rows), Assignment.from_rows(_lay_out(rows, place)))
 
 
 def rollback_text(current: Assignment, proposed: Assignment) -> str:
@@ -122,6 +108,22 @@ def _lay_out(
     for topic in java_hash_order((topic for topic, _ in hashed), java_string_hash):
         for partition, replicas in enumerate(place(count[topic], first[topic]).tolist()):
             yield topic, partition, replicas
+
+
+def _listed(broker_list: str, fleet: Sequence[Broker]) -> list[Broker]:
+    """The brokers of the list, in the cluster's order."""
+    listed = _broker_ids(broker_list)
+    known = {broker.id for broker in fleet}
+    wanted = set(listed)
+    for broker in listed:
+        if broker not in known:
+            raise InvalidBrokerError(
+                f"the broker list has {broker}, which the cluster does not have",
+                broker=broker,
+                field="id",
+                value=broker,
+            )
+    return [broker for broker in fleet if broker.id in wanted]
 
 
 def _broker_ids(broker_list: str) -> list[int]:
