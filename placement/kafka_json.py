@@ -63,7 +63,7 @@ def assignment_from_json(text: str, *, topic: str = "topic") -> Assignment:
     if printed is not None:
         return printed
     document = read_document(text)
-    partitions = document.get("partitions", [])
+    partitions = document.get("partitions")
     if isinstance(partitions, dict):
         return Assignment.from_rows(_old_rows(partitions, topic))
     if not isinstance(partitions, list):

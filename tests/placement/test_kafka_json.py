@@ -87,6 +87,7 @@ def entry(**fields):
         ('{"version": true}', "$.version"),
         ('{"version": "1"}', "$.version"),
         ('{"version": 1, "version": 1}', "version"),
+        ("{}", "$.partitions"),
         ('{"partitions": 3}', "$.partitions"),
         ('{"partitions": [3]}', "$.partitions[0]"),
         ('{"partitions": {"x": [1]}}', '$.partitions["x"]'),
