@@ -111,6 +111,7 @@ class Job(Struct, frozen=True, forbid_unknown_fields=True):
     trigger: Literal["processing-time", "available-now"] = "processing-time"
     interval: str = "500ms"
     projection_interval: str = "5s"
+    maintenance_interval: str = "1d"
     memory: str = "1GB"
     executors_from: Count = 200_000
 
@@ -118,6 +119,7 @@ class Job(Struct, frozen=True, forbid_unknown_fields=True):
         """Reject durations that cannot be read, while file and key are still known."""
         parse_duration(self.interval)
         parse_duration(self.projection_interval)
+        parse_duration(self.maintenance_interval)
         parse_bytes(self.memory)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from streaming.schemas import TABLES
 from streaming.tables import Tables
@@ -11,25 +10,17 @@ from streaming.tables import Tables
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEAST: Final = timedelta(days=7)
-"""Delta refuses to remove younger files, because somebody may be reading them."""
 
-
-def maintain(spark: SparkSession, tables: Tables, audit_window: timedelta) -> list[str]:
-    """OPTIMIZE and VACUUM every table; time travel inside the audit window goes on working.
+def maintain(spark: SparkSession, tables: Tables) -> list[str]:
+    """OPTIMIZE and VACUUM every table. How long old files stay is a property of the table: its audit window.
 
     Returns:
         A sentence a table.
     """
-    hours = int(max(audit_window, LEAST).total_seconds() // 3600)
-    return [_maintain(spark, tables.identifier(table), table.name, hours) for table in TABLES]
+    return [_maintain(spark, tables.identifier(table), table.name) for table in TABLES]
 
 
-def _maintain(spark: SparkSession, identifier: str, name: str, hours: int) -> str:
+def _maintain(spark: SparkSession, identifier: str, name: str) -> str:
     merged = spark.sql(f"OPTIMIZE {identifier}").collect()[0].metrics
-    before = spark.sql(f"VACUUM {identifier} RETAIN {hours} HOURS DRY RUN").count()
-    spark.sql(f"VACUUM {identifier} RETAIN {hours} HOURS")
-    return (
-        f"{name}: {merged.numFilesRemoved} files merged into {merged.numFilesAdded}, "
-        f"{before} files older than {hours // 24} days removed"
-    )
+    spark.sql(f"VACUUM {identifier}")
+    return f"{name}: {merged.numFilesRemoved} files merged into {merged.numFilesAdded}, files past the window removed"

@@ -134,8 +134,11 @@ class MicroBatches:
         if not versions:
             return
         if self._projector is None:
-            interval = parse_duration(self.config.job.projection_interval).total_seconds()
-            self._projector = Projector(spark, tables, interval)
+            job = self.config.job
+            seconds = [
+                parse_duration(text).total_seconds() for text in (job.projection_interval, job.maintenance_interval)
+            ]
+            self._projector = Projector(spark, tables, *seconds)
         self._projector.add(versions)
 
 

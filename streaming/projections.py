@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from streaming.maintenance import maintain
 from streaming.moves import to_arrow
 from streaming.schemas import ASSIGNMENTS, BROKERS, Table
 from streaming.tables import Tables
@@ -101,14 +103,23 @@ def brought(versions: Sequence[PlanVersion]) -> str:
 
 
 class Projector:
-    """Merges committed versions in the background, at most every ``interval`` seconds."""
+    """Merges committed versions in the background, and keeps house.
 
-    def __init__(self, spark: SparkSession, tables: Tables, interval: float) -> None:
+    Args:
+        spark: the job's session; a new one is made of it.
+        tables: the tables.
+        interval: seconds between two merges, at least.
+        maintenance: seconds between two rounds of housekeeping.
+    """
+
+    def __init__(self, spark: SparkSession, tables: Tables, interval: float, maintenance: float) -> None:
         self._spark = spark.newSession()
         for key in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled"):
             self._spark.conf.set(key, str(spark.conf.get(key)))
         self._tables = tables
         self._interval = interval
+        self._maintenance = maintenance
+        self._kept_house = time.monotonic()
         self._waiting: list[PlanVersion] = []
         self._wake = threading.Condition()
         self._stopping = False
@@ -137,8 +148,18 @@ class Projector:
                 stopping = self._stopping
             if versions:
                 self._merge(versions)
+            if not stopping and time.monotonic() - self._kept_house > self._maintenance:
+                self._keep_house()
             with self._wake:
                 self._wake.wait_for(lambda: self._stopping, timeout=self._interval)
+
+    def _keep_house(self) -> None:
+        self._kept_house = time.monotonic()
+        try:
+            for sentence in maintain(self._spark, self._tables):
+                _log.info(sentence)
+        except Exception:
+            _log.exception("maintenance failed; it is tried again after %s seconds", self._maintenance)
 
     def _merge(self, versions: Sequence[PlanVersion]) -> None:
         try:

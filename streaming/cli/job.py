@@ -214,7 +214,7 @@ def maintain(conf: str | None) -> None:
 
     spark = spark_session("replica-planner maintain", settings=config.spark)
     try:
-        for sentence in maintain_tables(spark, Tables(config.tables.root), config.tables.window):
+        for sentence in maintain_tables(spark, Tables(config.tables.root)):
             click.echo(sentence)
     finally:
         spark.stop()

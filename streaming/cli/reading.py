@@ -12,6 +12,7 @@ from placement.model import NO_BROKER
 from streaming.cli.main import conf_option, json_option
 from streaming.cli.render import plan_table, print_table, version_numbers
 from streaming.config import load_config
+from streaming.health import counts, topic_health
 from streaming.history import History, event_rows, parse_as_of
 from streaming.moves import canonical
 from streaming.state import ClusterState
@@ -145,15 +146,27 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
       replica-planner status east --as-of 3
       replica-planner status east --as-of 2026-11-19T10:00:00Z --json
     """
-    history = _history(conf)
+    config = load_config(conf)
+    history = History(config.tables.root)
     state = history.state(history.cluster(cluster or named), parse_as_of(as_of) if as_of else None)
     brokers = _broker_rows(state)
     topics = _topic_rows(state)
+    health = counts(state, config.policy_for(state.cluster_id).min_insync_replicas)
     if as_json:
-        document = {"cluster_id": state.cluster_id, "plan_version": state.version, "brokers": brokers, "topics": topics}
+        document = {
+            "cluster_id": state.cluster_id,
+            "plan_version": state.version,
+            "stopped": state.stopped or None,
+            "partitions": health,
+            "brokers": brokers,
+            "topics": topics,
+        }
         click.echo(json.dumps(document, indent=2))
         return
     click.echo(f"{state.cluster_id} at version {state.version}")
+    if state.stopped:
+        click.echo(f"{state.stopped}; once that is mended: replica-planner resume {state.cluster_id}")
+    click.echo("partitions: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in health.items()))
     for rows in (brokers, topics):
         if rows:
             print_table((list(rows[0]), [[_text(value) for value in row.values()] for row in rows]))
@@ -231,15 +244,19 @@ def describe(topic: str | None, cluster: str | None, as_of: str | None, conf: st
 
 
 def _describe(state: ClusterState, topic: str) -> list[dict[str, Any]]:
-    """Leader and ISR as they are to be expected: replicas on live brokers are in sync, the first of them leads."""
-    live = {b.broker_id for b in state.members() if b.state in ("alive", "draining")}
-    layout = state.topics[topic]
-    rows = []
-    for partition, row in zip(layout.partitions.tolist(), layout.replicas.tolist(), strict=True):
-        replicas = [b for b in row if b != NO_BROKER]
-        isr = [b for b in replicas if b in live]
-        rows.append({"partition": partition, "leader": isr[0] if isr else None, "replicas": replicas, "isr": isr})
-    return rows
+    """Leader and ISR as they were observed, or as they are to be expected."""
+    health, replicas = topic_health(state, topic, 1), state.topics[topic].replicas
+    return [
+        {
+            "partition": partition,
+            "leader": None if leader == NO_BROKER else leader,
+            "replicas": row[row != NO_BROKER].tolist(),
+            "isr": row[in_sync].tolist(),
+        }
+        for partition, leader, row, in_sync in zip(
+            health.partitions.tolist(), health.leader.tolist(), replicas, health.in_sync, strict=True
+        )
+    ]
 
 
 @click.command()
