@@ -16,7 +16,6 @@ from streaming.errors import HistoryError
 from streaming.folding import layout_after
 from streaming.journal import versions_from_arrow
 from streaming.pruning import EVERYTHING, Span, read, values
-from streaming.rows import items, rows
 from streaming.schemas import PLANS, QUARANTINE, Table
 from streaming.state import ClusterState
 from streaming.version import EFFECTIVE, BrokerRecord, PlanVersion, TopicChange
@@ -145,7 +144,7 @@ class History:
         if not known.num_rows:
             listed = ", ".join(self.clusters()[:MAX_NAMED]) or "none yet"
             return HistoryError(f"no cluster {cluster!r}: there are: {listed}", path=self.root)
-        first = items(known["created_at"])[0]
+        first = known["created_at"][0].as_py()
         return HistoryError(
             f"cluster {cluster} has {problem}: it has versions 1 to {known['plan_version'][-1].as_py()}, "
             f"the first of {first:%Y-%m-%dT%H:%M:%SZ}",
@@ -170,8 +169,8 @@ def _folded(cluster: str, table: pa.Table) -> ClusterState:
     last = next(versions_from_arrow(table.slice(table.num_rows - 1).drop_columns(["moves"])))
     table = table.filter(pc.is_in(table["approval"], pa.array(EFFECTIVE)))
     details = table.select(["broker_changes", "topic_changes"])
-    brokers = [BrokerRecord(**broker) for row in items(details["broker_changes"]) for broker in row]
-    topics = {t["topic"]: TopicChange(**t) for row in items(details["topic_changes"]) for t in row}
+    brokers = [BrokerRecord(**broker) for row in details["broker_changes"].to_pylist() for broker in row]
+    topics = {t["topic"]: TopicChange(**t) for row in details["topic_changes"].to_pylist() for t in row}
     state.apply(brokers, topics.values(), layout_after(table))
     state.record(last)
     return state
@@ -202,4 +201,4 @@ def event_rows(versions: Sequence[PlanVersion], quarantine: pa.Table) -> list[di
         for version in versions
         for event in version.events
     ]
-    return planned + [row | {"plan_version": None} for row in rows(quarantine.select(list(names)))]
+    return planned + [row | {"plan_version": None} for row in quarantine.select(list(names)).to_pylist()]

@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from streaming.moves import TopicMoves, from_arrow, to_arrow
-from streaming.rows import rows
 from streaming.schemas import (
     BROKER_CHANGE_TYPE,
     EVENT_TYPE,
@@ -116,7 +115,7 @@ def versions_from_arrow(table: pa.Table) -> Iterator[PlanVersion]:
     for batch in table.to_batches():
         names = set(batch.schema.names)
         light = [name for name in batch.schema.names if name != "moves"]
-        for i, row in enumerate(rows(batch.select(light))):
+        for i, row in enumerate(batch.select(light).to_pylist()):
             moves = _moves(batch.column("moves"), i) if "moves" in names else []
             scalars: dict[str, Any] = {name: row.get(name) for name in _SCALARS}
             yield PlanVersion(

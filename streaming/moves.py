@@ -92,7 +92,7 @@ class TopicMoves:
         """``(partition, before, after, reason)`` of each change."""
         pairs = zip(self.partitions.tolist(), self.before.tolist(), self.after.tolist(), self.reasons, strict=True)
         for partition, before, after, reason in pairs:
-            yield partition, _unpad(before), _unpad(after), reason
+            yield partition, unpadded(before), unpadded(after), reason
 
 
 def moves_of(plan: Replan, waves: Int32Array | None = None) -> list[TopicMoves]:
@@ -120,7 +120,8 @@ def no_replicas(n: int) -> Int32Array:
     return np.full((n, 0), NO_BROKER, np.int32)
 
 
-def _unpad(replicas: list[int]) -> list[int]:
+def unpadded(replicas: list[int]) -> list[int]:
+    """A replica list without the padding at its end."""
     return [b for b in replicas if b != NO_BROKER]
 
 

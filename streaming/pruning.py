@@ -1,8 +1,7 @@
 """Rows of a Delta table for one question: only the files, columns and struct fields that can hold the answer.
 
-Local files are read by Arrow's Parquet reader, file by file: ``pyarrow.dataset`` imports pandas, which takes longer
-than most answers, and cannot read single fields of structs inside lists. Tables behind a URL are read through it all
-the same.
+Local files are read by Arrow's Parquet reader, file by file, because ``pyarrow.dataset`` cannot read single fields of
+structs inside lists. Tables behind a URL are read through it all the same.
 """
 
 from __future__ import annotations
@@ -123,14 +122,9 @@ def _same_schema(parts: Iterable[pa.Table]) -> list[pa.Table]:
     return [pa.concat_tables(group) for group in groups]
 
 
-def _actions(table: DeltaTable) -> pa.Table:
-    """The table's files and their statistics. ``pa.table`` would import pandas to see whether it is given a frame."""
-    return pa.RecordBatchReader.from_stream(table.get_add_actions(flatten=True)).read_all()
-
-
 def _files(table: DeltaTable, span: Span) -> list[str]:
     """The files that may hold rows of the span, by the statistics in the table's log."""
-    actions = _actions(table)
+    actions = pa.table(table.get_add_actions(flatten=True))
     for name, comparison, value in span.bounds():
         for side, test in _STATISTICS[comparison]:
             if f"{side}.{name}" in actions.schema.names:
@@ -140,7 +134,7 @@ def _files(table: DeltaTable, span: Span) -> list[str]:
 
 def values(table: DeltaTable, path: str, schema: pa.Schema, column: str) -> list[str]:
     """The distinct texts in a column, sorted; files of which the log's statistics tell it are not opened."""
-    actions = _actions(table)
+    actions = pa.table(table.get_add_actions(flatten=True))
     if {f"min.{column}", f"max.{column}"} <= set(actions.schema.names):
         least, greatest = (set(actions[f"{side}.{column}"].to_pylist()) for side in ("min", "max"))
         same = bool(pc.all(pc.equal(actions[f"min.{column}"], actions[f"max.{column}"])).as_py())

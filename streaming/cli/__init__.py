@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import sys
+from importlib.abc import MetaPathFinder
 
 from streaming.cli.main import cli
 
 
+class WithoutPandas(MetaPathFinder):
+    """Makes pandas look as if it were not installed.
+
+    Arrow imports it only to ask whether a list is a frame, which takes longer than most commands.
+    """
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Refuse pandas; say nothing about anything else.
+
+        Raises:
+            ModuleNotFoundError: it is pandas.
+        """
+        if fullname == "pandas":
+            raise ModuleNotFoundError("commands do without pandas", name=fullname)
+
+
 def main() -> None:
     """Entry point of ``replica-planner``."""
+    if sys.argv[1:2] != ["run"]:  # Spark needs pandas
+        sys.meta_path.insert(0, WithoutPandas())
     sys.exit(cli.main(standalone_mode=True))
 
 

@@ -20,6 +20,8 @@ _COMMANDS: Final = {
     "show": "streaming.cli.reading",
     "status": "streaming.cli.reading",
     "describe": "streaming.cli.reading",
+    "why": "streaming.cli.audit",
+    "diff": "streaming.cli.audit",
     "events": "streaming.cli.reading",
     "place": "streaming.cli.offline",
     "replan": "streaming.cli.offline",

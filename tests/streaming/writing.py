@@ -1,0 +1,42 @@
+"""Histories as the job writes them, without Spark: for commands and audits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from streaming.journal import quarantine_to_arrow, versions_to_arrow
+from streaming.microbatch import BatchResult
+from streaming.projections import assignment_rows, broker_rows, brought
+from streaming.schemas import ASSIGNMENTS, BROKERS
+from streaming.version import PlanVersion
+
+
+def write_batches(root: Path, *batches: BatchResult, app: str = "app") -> None:
+    """Append each batch to ``plans`` and ``quarantine``."""
+    for batch in batches:
+        named = CommitProperties(custom_metadata={"userMetadata": brought(batch.versions)})
+        if batch.versions:
+            plans = versions_to_arrow(batch.versions, app, batch.batch_id)
+            write_deltalake(root / "plans", plans, mode="append", commit_properties=named)
+        refused = quarantine_to_arrow(batch.unplanned, app, batch.batch_id, batch.batch_time)
+        write_deltalake(root / "quarantine", refused, mode="append")
+
+
+def project(root: Path, versions: list[PlanVersion]) -> None:
+    """Write both projections as they are after these versions."""
+    assignments = assignment_rows(versions)
+    assignments = assignments.filter([bool(replicas) for replicas in assignments["replicas"].to_pylist()])
+    write_deltalake(root / BROKERS.name, broker_rows(versions), mode="overwrite")
+    write_deltalake(root / ASSIGNMENTS.name, assignments, mode="overwrite")
+
+
+def rewrite(root: Path, table: str, change: object) -> None:
+    """Replace the rows of a table by what ``change`` makes of them, as somebody with write access could."""
+    rows = DeltaTable(root / table).to_pyarrow_table().to_pylist()
+    schema = DeltaTable(root / table).to_pyarrow_table().schema
+    import pyarrow as pa
+
+    assert callable(change)
+    write_deltalake(root / table, pa.Table.from_pylist(change(rows), schema), mode="overwrite")
