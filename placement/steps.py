@@ -66,13 +66,15 @@ def place_within(state: State, budget: int) -> Certificate:
     room = problem.room()
     stay, rank = _present_before(state), _rank(state)
     target = targets(room, stay, rank)
-    bound = _bound_within(state, room, budget)
+    start, left = state.usable_load.copy(), budget - int(state.missing().sum())
     fill(state, targets(_keeping(room, state.usable_load), stay, rank), rank)
-    lift(state, target, budget - state.moved())
+    placed = state.moved()
+    lift(state, target, budget - placed)
+    kept = not state.missing().any()
     fill(state, targets(_keeping(room, state.usable_load), stay, rank), rank)
-    left = budget - state.moved()
-    release(state, waterline(state.usable_load, target, room.capacity, price_groups(room), left), rank)
-    optimal = _reached(state, bound)
+    spare = budget - state.moved()
+    release(state, waterline(state.usable_load, target, room.capacity, price_groups(room), spare), rank)
+    optimal = _reached(state, _bound_within(_loosened(room, kept), start, left))
     return Certificate(state.moved() if optimal else 0, optimal=optimal)
 
 
@@ -115,16 +117,21 @@ def _keeping(room: Room, load: Int64Array) -> Room:
     )
 
 
-def _bound_within(state: State, room: Room, budget: int) -> float:
-    """No plan of so many moves gets the sum of load^2 / capacity lower, whatever racks allow."""
-    n = state.problem.fleet.usable
-    one, total = np.zeros(n, np.int32), np.array([room.total])
-    rank, load = np.arange(n), state.usable_load
-    anywhere = replace(room, rack=one, rack_low=total, rack_high=total)
-    filled = targets(replace(anywhere, low=load, high=load + room.total), load, rank)
-    best = targets(replace(anywhere, low=np.zeros_like(load), high=load + room.total), filled, rank)
-    left = budget - int(state.missing().sum())
-    return balance(waterline(filled, best, room.capacity, one, left), room.capacity)
+def _loosened(room: Room, keep_fixed: bool) -> Room:
+    """The room without the bounds of racks, but for those that, with all windows kept, hold a fixed number."""
+    others_high = room.rack_high.sum() - room.rack_high
+    fixed = (np.maximum(room.rack_low, room.total - others_high) == room.rack_high) & keep_fixed
+    rack = np.where(fixed[room.rack], room.rack, fixed.size).astype(np.int32)
+    total = np.append(np.where(fixed, room.rack_high, 0), room.total - int(room.rack_high[fixed].sum()))
+    return replace(room, low=np.zeros_like(room.low), rack=rack, rack_low=total, rack_high=total)
+
+
+def _bound_within(room: Room, load: Int64Array, budget: int) -> float:
+    """No plan of so many moves, besides filling what is missing, gets the sum of load^2 / capacity lower."""
+    rank = np.arange(load.size)
+    filled = targets(replace(room, low=load, high=load + room.total), load, rank)
+    best = targets(replace(room, high=load + room.total), filled, rank)
+    return balance(waterline(filled, best, room.capacity, room.rack, budget), room.capacity)
 
 
 def _participants(state: State, target: Int64Array, rank: Int64Array) -> Int32Array:
