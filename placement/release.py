@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.arrays import BoolArray, Int64Array
 from placement.model import Int32Array
-from placement.seats import first_of_each, pair_any, pair_within, seats, within_quota
+from placement.seats import first_of_each, pair_any, pair_within, seats
 from placement.spread import Levels, topic_blocks
 from placement.state import State
 
@@ -32,7 +32,7 @@ def release(state: State, target: Int64Array, rank: Int64Array, *, keep_spread: 
     With ``keep_spread`` the last sweep, which may leave a topic less evenly spread, is not made.
     """
     problem = state.problem
-    sweeps: tuple[Sweep, ...] = ("better", "neutral") if keep_spread else ("better", "neutral", "any")
+    sweeps: tuple[Sweep, ...] = ("better", "neutral") if keep_spread else ("better", "neutral", "any", "any")
     for sweep in sweeps:
         if not (state.usable_load > target).any() or not problem.row.size:
             return
@@ -49,49 +49,69 @@ def _sweep_block(
     state: State, rows: Int64Array, levels: Levels, sweep: Sweep, target: Int64Array, free: Int32Array
 ) -> Int32Array:
     """One sweep over the rows of a block of topics; returns the seats that are left."""
-    row, slot = _pool(state, rows, target)
+    pool = _Pool(state, rows, target)
     barren = 0
     for turn in count():
-        quota = _surplus(state, target)
-        left = quota[state.current[row, slot]] > 0
-        row, slot = row[left], slot[left]
+        row, slot = pool.take(_surplus(state, target), free.size, turn)
         if not free.size or not row.size or barren > _BARREN:
             break
-        chosen = np.flatnonzero(within_quota(state.current[row, slot], quota, ordered=True))
-        gives = sweep == "any" or levels.gives(state.problem.topic[row[chosen]], state.current[row, slot][chosen])
-        spent = chosen[~np.broadcast_to(gives, chosen.shape)]
-        chosen = chosen[first_of_each(row[chosen], np.broadcast_to(gives, chosen.shape))]
-        seat = _seats_for(state, row[chosen], slot[chosen], free, turn)
-        offered = chosen[seat >= 0]
-        seat = seat[seat >= 0]
-        good = _move(state, row[offered], slot[offered], free[seat], levels, sweep)
-        barren = 0 if int(good.sum()) * _WORTH > offered.size else barren + 1
-        free = np.delete(free, seat[good])
-        # A replica that was refused once, anywhere, is not offered again in this sweep.
-        spent = np.concatenate([spent, offered if turn % 2 else offered[good]])
-        row, slot = np.delete(row, spent), np.delete(slot, spent)
+        offered = row.size
+        if sweep != "any":
+            gives = levels.gives(state.problem.topic[row], state.current[row, slot])
+            row, slot = row[gives], slot[gives]
+        once = first_of_each(row, np.ones(row.size, np.bool_))
+        row, slot = row[once], slot[once]
+        moved = 0
+        for in_rack in (True, False):
+            seat = _seats_for(state, row, slot, free, turn, in_rack=in_rack)
+            at = np.flatnonzero(seat >= 0)
+            good = at[_move(state, row[at], slot[at], free[seat[at]], levels, sweep)]
+            moved += good.size
+            free = np.delete(free, seat[good])
+            row, slot = np.delete(row, good), np.delete(slot, good)
+        barren = 0 if moved * _WORTH > offered else barren + 1
     return free
 
 
 def _surplus(state: State, target: Int64Array) -> Int64Array:
-    """Replicas that each broker has above its target, int64, shape ``(present + 1,)``; none for index -1."""
-    fleet = state.problem.fleet
-    surplus = np.zeros(fleet.present + 1, np.int64)
-    surplus[: fleet.usable] = np.maximum(state.usable_load - target, 0)
-    return surplus
+    """Replicas that each usable broker has above its target, int64, shape ``(usable,)``."""
+    return np.asarray(np.maximum(state.usable_load - target, 0))
 
 
-def _pool(state: State, rows: Int64Array, target: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Replicas on brokers above their target, by broker."""
-    replicas = state.current[rows]
-    row, slot = np.nonzero((_surplus(state, target)[replicas] > 0) & ~state.problem.pinned[rows])
-    order = np.argsort(replicas[row, slot], kind="stable")
-    return rows[row[order]], slot[order]
+class _Pool:
+    """Replicas on brokers above their target, by broker; each is handed out once."""
+
+    __slots__ = ("_end", "_next", "_row", "_slot")
+
+    def __init__(self, state: State, rows: Int64Array, target: Int64Array) -> None:
+        above = np.zeros(state.load.size + 1, np.bool_)
+        above[: target.size] = _surplus(state, target) > 0
+        replicas = state.current[rows]
+        row, slot = np.nonzero(above[replicas] & ~state.problem.pinned[rows])
+        broker = replicas[row, slot]
+        order = np.argsort(broker, kind="stable")
+        self._row, self._slot = rows[row[order]], slot[order]
+        bounds = np.searchsorted(broker[order], np.arange(target.size + 1))
+        self._next, self._end = bounds[:-1].copy(), bounds[1:]
+
+    def take(self, quota: Int64Array, most: int, turn: int) -> tuple[Int64Array, Int64Array]:
+        """The next replicas of each broker, as many as its quota, and together about ``most``."""
+        count = np.minimum(quota, self._end - self._next)
+        # Another broker begins each time, so that a few seats are not always offered to the same ones.
+        order = np.roll(np.arange(quota.size), -turn)
+        taken = np.cumsum(count[order]) - count[order]
+        count[order[taken >= most]] = 0
+        first = np.repeat(self._next - np.cumsum(count) + count, count)
+        at = first + np.arange(first.size)
+        self._next = self._next + count
+        return self._row[at], self._slot[at]
 
 
-def _seats_for(state: State, row: Int64Array, slot: Int64Array, free: Int32Array, turn: int) -> Int64Array:
-    """The position of a seat for each replica, -1 for none: in its own rack and anywhere, turn about."""
-    if turn % 2:
+def _seats_for(
+    state: State, row: Int64Array, slot: Int64Array, free: Int32Array, turn: int, *, in_rack: bool
+) -> Int64Array:
+    """The position of a seat for each replica, in its own rack or anywhere; -1 for none."""
+    if not in_rack:
         return pair_any(row.size, free.size, turn)
     rack = state.problem.fleet.rack
     return pair_within(rack[state.current[row, slot]], rack[free], turn)
