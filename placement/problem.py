@@ -61,6 +61,11 @@ class Problem:
         size[at] = count_in_rack(fleet, np.where(hosts < fleet.present, hosts, NO_BROKER), rack[at])
         return np.asarray(size)
 
+    def dropped(self) -> BoolArray:
+        """Rows that give up replicas which they could have kept, bool, shape ``(q,)``."""
+        could = (self.origin >= 0) & (self.origin < self.fleet.present)
+        return np.asarray((could & (self.start == NO_BROKER)).any(axis=1))
+
     def highest(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
         """Most replicas of each row in the given rack."""
         return highest(self.level[rows], self.size(rows, rack), self.stay(rows, rack))

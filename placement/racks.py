@@ -2,58 +2,64 @@
 
 Goal: the fewest replicas lifted. Each replica above a rack's window has to move wherever the others stay, and a
 rack below its window needs one that another rack can spare.
-Method: passes over the rows that break their window; each pass lifts at most one replica a row, from the broker
-that is furthest above its target. Cost: O(rows * R^2), R the replication factor.
+Method: passes over the rows that break their window; each pass lifts at most one replica a row, such that together
+they bring the brokers closest to their targets. Cost: O(rows * R^2), R the replication factor.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from placement.arrays import BoolArray, Float64Array, Int64Array
+from placement.arrays import BoolArray, Int64Array
 from placement.fleet import count_in_rack
+from placement.leaders import NEVER, elect
 from placement.model import NO_BROKER
 from placement.state import State
 
 
-def lift(state: State, target: Int64Array, limit: int | None = None) -> int:
-    """Empty the places that rack windows do not allow; ``target`` has shape ``(usable,)``.
+@dataclass(frozen=True, slots=True, eq=False)
+class Lifted:
+    """What racks force.
 
-    Args:
-        state: changed in place.
-        target: decides which of several replicas goes.
-        limit: replicas lifted at most.
-
-    Returns:
-        The moves that no plan can do without: one for each empty place, where no replica was dropped to choose from.
+    Attributes:
+        forced: moves that no plan can do without: the empty places of rows that dropped nothing.
+        lost: those of them that were empty before.
+        above: replicas that were above their window, by rack, int64, shape ``(racks,)``.
     """
+
+    forced: int
+    lost: int
+    above: Int64Array
+
+
+def lift(state: State, target: Int64Array, limit: int | None = None) -> Lifted:
+    """Empty the places that rack windows do not allow, at most ``limit``; ``target`` has shape ``(usable,)``."""
     left = state.current.size if limit is None else limit
+    lost, load = _empty(state), state.usable_load.copy()
     rows = np.flatnonzero(~state.problem.pinned.all(axis=1))
     while rows.size and left > 0:
         excess = _excess(state, rows)
         at = np.flatnonzero(excess.any(axis=1))[:left]
         rows = rows[at]
-        left -= _lift_one(state, rows, np.where(excess[at], _surplus(state, rows, target), -np.inf))
+        left -= _lift_one(state, rows, excess[at], target)
+    fleet = state.problem.fleet
+    gone = load - state.usable_load
+    above = np.bincount(fleet.rack[: fleet.usable], weights=gone, minlength=fleet.rack_size.size).astype(np.int64)
     rows = np.arange(state.problem.row.size)
     while rows.size and left > 0:
         rows = rows[state.shortfall(rows) > state.missing()[rows]]
         spare = _spare(state, rows)
         at = np.flatnonzero(spare.any(axis=1))[:left]
         rows = rows[at]
-        left -= _lift_one(state, rows, np.where(spare[at], _surplus(state, rows, target), -np.inf))
-    problem = state.problem
-    free = (problem.origin >= 0) & (problem.origin < problem.fleet.present) & (problem.start == NO_BROKER)
-    return int(state.missing()[~free.any(axis=1)].sum())
+        left -= _lift_one(state, rows, spare[at], target)
+    return Lifted(_empty(state), lost, above)
 
 
-def _surplus(state: State, rows: Int64Array, target: Int64Array) -> Float64Array:
-    """How much each place should go: those away from home first, then by how far its broker is above its target."""
-    problem, replicas = state.problem, state.current[rows]
-    fleet = problem.fleet
-    above = np.zeros(fleet.present)
-    above[: fleet.usable] = (state.usable_load - target) / fleet.capacity[: fleet.usable]
-    away = (replicas[:, :, None] != problem.home[rows][:, None, :]).all(axis=2)
-    return np.asarray(above[replicas] + away * (2 * float(np.abs(above).max(initial=0)) + 1))
+def _empty(state: State) -> int:
+    """Empty places of rows that dropped nothing."""
+    return int(state.missing()[~state.problem.dropped()].sum())
 
 
 def _movable(state: State, rows: Int64Array) -> BoolArray:
@@ -86,7 +92,15 @@ def _spare(state: State, rows: Int64Array) -> BoolArray:
     return result
 
 
-def _lift_one(state: State, rows: Int64Array, score: Float64Array) -> int:
-    """Empty the place with the highest score in each row; returns how many."""
-    state.put(rows, score.argmax(axis=1), np.full(rows.size, NO_BROKER))
+def _lift_one(state: State, rows: Int64Array, able: BoolArray, target: Int64Array) -> int:
+    """Empty one of the able places in each row, away from home where there is one; returns how many."""
+    problem, n = state.problem, state.problem.fleet.usable
+    away = able & (state.current[rows][:, :, None] != problem.home[rows][:, None, :]).all(axis=2)
+    able = np.where(away.any(axis=1)[:, None], away, able)
+    # Whoever goes from each row is chosen as a leader is, on brokers that begin below zero by their surplus.
+    base = np.zeros(problem.fleet.present, np.int64)
+    base[:n] = target - state.usable_load
+    replicas = np.where(able, state.current[rows], NO_BROKER).astype(np.int32)
+    going = elect(replicas, np.where(able, 0, NEVER), base, problem.fleet.capacity)
+    state.put(rows, going, np.full(rows.size, NO_BROKER))
     return int(rows.size)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placement.arrays import Int64Array
+from placement.bound import fewest_moves
 from placement.budget import waterline
 from placement.fill import fill
 from placement.homing import go_home
@@ -42,11 +43,11 @@ def place(state: State) -> Certificate:
     stay = _present_before(state)
     rank = _rank(state)
     target = targets(room, stay, rank)
-    forced = lift(state, target)
+    lifted = lift(state, target)
     go_home(state, target)
     fill(state, target, rank)
     release(state, target, rank)
-    bound = max(forced, int(np.maximum(target - stay, 0).sum()))
+    bound = fewest_moves(problem, room, stay, target, lifted)
     best = balance(target, room.capacity)
     if _reached(state, best) and state.moved() == bound:
         return Certificate(bound, optimal=True)
@@ -54,7 +55,7 @@ def place(state: State) -> Certificate:
     if improve(state, _participants(state, target, rank), _CYCLES) and everyone:
         return Certificate(state.moved(), optimal=True)
     met = _reached(state, best)
-    return Certificate(bound if met else forced, optimal=met and state.moved() == bound)
+    return Certificate(bound if met else lifted.forced, optimal=met and state.moved() == bound)
 
 
 def place_within(state: State, budget: int) -> Certificate:
@@ -84,7 +85,7 @@ def place_spread(state: State) -> Certificate:
     room = problem.room()
     rank = _rank(state)
     target = targets(room, _present_before(state), rank)
-    forced = lift(state, target)
+    forced = lift(state, target).forced
     fill(state, target, rank)
     for _ in range(_SPREAD_ROUNDS):
         spread_topics(state, target)
