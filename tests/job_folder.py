@@ -33,7 +33,7 @@ projection_interval = "1ms"
 {policy}
 """
 
-RUN_DEPENDENT = ("app_id", "created_at", "received_at")
+RUN_DEPENDENT = ("app_id", "created_at", "received_at", "seal")
 """Columns that two runs over the same events may fill differently."""
 
 
