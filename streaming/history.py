@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -67,6 +68,10 @@ class History:
     def projection(self, table: Table, cluster: str) -> pa.Table:
         """The rows of a cluster in ``brokers`` or ``assignments``."""
         return read(self._open(table), self._path(table), table.schema, table.schema.names, Span(cluster))
+
+    def commits(self, table: Table) -> list[dict[str, Any]]:
+        """The commits to a table, as far back as its log reaches."""
+        return self._open(table).history()
 
     def clusters(self) -> list[str]:
         """The names of the clusters that have plans."""

@@ -25,7 +25,7 @@ _COMMANDS: Final = {
     "events": "streaming.cli.reading",
     "place": "streaming.cli.offline",
     "replan": "streaming.cli.offline",
-    "verify": "streaming.cli.offline",
+    "verify": "streaming.cli.verifying",
 }
 
 

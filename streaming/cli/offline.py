@@ -15,7 +15,6 @@ from placement import Assignment, Broker, Change, PlacementError, place_adminuti
 from placement.kafka_json import reassignment_json
 from placement.model import NO_BROKER
 from placement.plan import Moves
-from streaming.cli.main import json_option
 from streaming.errors import InputError
 
 _brokers = click.option("--brokers", "brokers_file", metavar="B.json", required=True, help="The cluster's brokers.")
@@ -203,18 +202,8 @@ def _json(moves: Moves, *, after: bool) -> str:
     return reassignment_json((m.topic, m.partition, m.after if after else m.before) for m in moves)
 
 
-@click.command()
-@click.option("--plan", "plan_file", metavar="PLAN.json", required=True, help="The partitions that change.")
-@_current
-@_brokers
-@json_option
-def verify(plan_file: str, current_file: str, brokers_file: str, as_json: bool) -> None:
-    """Check a plan, ours or anyone's, against the layout and the brokers; exit code 1 where it is unsound.
-
-    \b
-    Example:
-      replica-planner verify --plan PLAN.json --current CURRENT.json --brokers B.json
-    """
+def check_plan(plan_file: str, current_file: str, brokers_file: str, *, as_json: bool) -> None:
+    """Check a plan in files; exit code 1 where it is unsound."""
     from placement import verify_moves
 
     current, plan = read_assignment(current_file), read_assignment(plan_file)

@@ -1,0 +1,107 @@
+"""``verify``: a plan in files against its cluster, or the whole journal against the planner."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from streaming.cli.main import conf_option, json_option
+
+if TYPE_CHECKING:
+    from streaming.verification import Verified
+
+
+@click.command()
+@click.option("--cluster", metavar="C", help="Verify this cluster's journal only.")
+@click.option("--plan", "plan_file", metavar="PLAN.json", help="Offline: the partitions that change.")
+@click.option("--current", "current_file", metavar="CURRENT.json", help="Offline: the layout now.")
+@click.option("--brokers", "brokers_file", metavar="B.json", help="Offline: the cluster's brokers.")
+@conf_option
+@json_option
+def verify(
+    cluster: str | None,
+    plan_file: str | None,
+    current_file: str | None,
+    brokers_file: str | None,
+    conf: str | None,
+    as_json: bool,
+) -> None:
+    """Derive every plan of the journal again from its recorded events and policy; exit code 1 where one differs.
+
+    Digest, seal and moves of each version are compared, each plan is checked by the independent verifier, and the
+    tables brokers and assignments are compared with the journal. With --plan: check one plan in files, ours or
+    anyone's, without any tables.
+
+    \b
+    Examples:
+      replica-planner verify
+      replica-planner verify --cluster east --json
+      replica-planner verify --plan PLAN.json --current CURRENT.json --brokers B.json
+    """
+    files = {"--plan": plan_file, "--current": current_file, "--brokers": brokers_file}
+    missing = [name for name, file in files.items() if file is None]
+    if len(missing) == len(files):
+        _verify_journal(cluster, conf, as_json=as_json)
+    elif missing:
+        raise click.UsageError(f"{missing[0]} is missing: a plan in files needs --plan, --current and --brokers")
+    else:
+        from streaming.cli.offline import check_plan
+
+        check_plan(str(plan_file), str(current_file), str(brokers_file), as_json=as_json)
+
+
+def _verify_journal(cluster: str | None, conf: str | None, *, as_json: bool) -> None:
+    from streaming.config import load_config
+    from streaming.history import History
+    from streaming.verification import verify_clusters
+
+    history = History(load_config(conf).tables.root)
+    clusters = [history.cluster(cluster)] if cluster else history.clusters()
+    found = []
+    start = time.monotonic()
+    for verified in verify_clusters(history, clusters):
+        found.append(verified)
+        if not as_json:
+            _say(verified, time.monotonic() - start)
+        start = time.monotonic()
+    if as_json:
+        click.echo(json.dumps([_document(verified) for verified in found], indent=2, default=str))
+    if any(verified.difference for verified in found):
+        raise click.exceptions.Exit(1)
+
+
+def _say(verified: Verified, seconds: float) -> None:
+    same = f"{verified.versions} versions with {verified.moves} moves"
+    if verified.difference is None:
+        click.echo(f"{verified.cluster_id}: {same} come out the same ({seconds:.1f} s)")
+        return
+    found = verified.difference
+    click.echo(f"{found}")
+    click.echo(f"  recorded: {found.recorded}")
+    click.echo(f"  derived:  {found.derived}")
+    for name, value in found.context.items():
+        for line in value if isinstance(value, list) else [value]:
+            click.echo(f"  {name.replace('_', ' ')}: {line}")
+    click.echo(f"  before it {same} come out the same")
+
+
+def _document(verified: Verified) -> dict[str, Any]:
+    found = verified.difference
+    document: dict[str, Any] = {
+        "cluster_id": verified.cluster_id,
+        "verified_versions": verified.versions,
+        "verified_moves": verified.moves,
+        "same": found is None,
+    }
+    if found is not None:
+        document["difference"] = {
+            "plan_version": found.plan_version,
+            "what": found.what,
+            "recorded": found.recorded,
+            "derived": found.derived,
+            "context": dict(found.context),
+        }
+    return document

@@ -1,0 +1,104 @@
+"""Is a version that was derived again the recorded one? If not, in what do they differ first?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from streaming.moves import TopicMoves, canonical
+from streaming.planner import SOFTWARE_VERSION
+from streaming.version import EventRecord, PlanVersion
+
+_FIELDS: Final = (
+    "base_version",
+    "supersedes",
+    "kind",
+    "cause",
+    "approval",
+    "broker_changes",
+    "topic_changes",
+    "numbers",
+    "digest",
+)
+
+
+class NotTheSame(Exception):  # noqa: N818 - the answer of a comparison
+    """Something is not as it must be; carries what is recorded and what was expected."""
+
+    def __init__(self, what: str, recorded: Any = None, derived: Any = None) -> None:
+        super().__init__(what)
+        self.recorded, self.derived = recorded, derived
+
+
+def compare_versions(recorded: PlanVersion, derived: PlanVersion) -> None:
+    """Compare all that the planner decides.
+
+    Raises:
+        NotTheSame: with the first difference; moves come first, because they say most.
+    """
+    _compare_moves(recorded, derived)
+    for name in _FIELDS:
+        old, new = _plain(getattr(recorded, name)), _plain(getattr(derived, name))
+        if old != new:
+            raise NotTheSame(f"its {name.replace('_', ' ')} comes out differently{_release(recorded)}", old, new)
+    old, new = (_outcomes(version.events) for version in (recorded, derived))
+    if old != new:
+        raise NotTheSame(f"its events come out differently{_release(recorded)}", old, new)
+
+
+def compare_refused(recorded: Sequence[EventRecord], derived: Sequence[EventRecord]) -> None:
+    """Compare the outcomes of events that no version records, whatever their order.
+
+    Raises:
+        NotTheSame: they are not the same.
+    """
+    old, new = (sorted(_outcomes(events)) for events in (recorded, derived))
+    if old != new:
+        raise NotTheSame("the events that its batch refused come out differently", old, new)
+
+
+def _outcomes(events: Sequence[EventRecord]) -> list[tuple[str, str, str]]:
+    """Without repeats: what they repeat may be far back."""
+    return [(e.event_id or "", e.outcome, e.reason) for e in events if e.outcome != "duplicate"]
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, list | tuple) else value
+
+
+def _release(recorded: PlanVersion) -> str:
+    if recorded.software_version == SOFTWARE_VERSION:
+        return ""
+    return (
+        f" (planned by release {recorded.software_version}, derived by {SOFTWARE_VERSION}: "
+        f"verify with {recorded.software_version} to tell a changed planner from a changed journal)"
+    )
+
+
+def _compare_moves(recorded: PlanVersion, derived: PlanVersion) -> None:
+    if recorded.digest == derived.digest and _notes(recorded.moves) == _notes(derived.moves):
+        return
+    new = {(topic, partition): (before, after, reason) for topic, partition, before, after, reason in _moves(derived)}
+    for topic, partition, before, after, reason in _moves(recorded):
+        other = new.pop((topic, partition), None)
+        if other != (before, after, reason):
+            what = f"partition {topic}-{partition} comes out differently{_release(recorded)}"
+            raise NotTheSame(what, (before, after, reason), other)
+    if new:
+        (topic, partition), other = next(iter(new.items()))
+        raise NotTheSame(f"partition {topic}-{partition} is missing{_release(recorded)}", None, other)
+    old_waves, new_waves = (_notes(version.moves)[1] for version in (recorded, derived))
+    if old_waves != new_waves:
+        raise NotTheSame(f"its waves come out differently{_release(recorded)}", old_waves, new_waves)
+
+
+def _moves(version: PlanVersion) -> list[tuple[str, int, list[int], list[int], Any]]:
+    return list(canonical(version.moves))
+
+
+def _notes(moves: Sequence[TopicMoves]) -> tuple[list[str], list[int]]:
+    """Reasons and waves, which the digest does not cover."""
+    blocks = sorted(moves, key=lambda block: block.topic)
+    reasons = [reason for block in blocks for reason in block.reasons]
+    waves = [[0] * b.partitions.size if b.waves is None else b.waves.tolist() for b in blocks]
+    return reasons, [wave for block in waves for wave in block]

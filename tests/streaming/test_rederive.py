@@ -1,0 +1,309 @@
+"""``verify``: an honest journal comes out the same, and whatever was changed in one is found."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner, Result
+from deltalake import DeltaTable, write_deltalake
+
+from streaming.cli import cli
+from streaming.history import History
+from streaming.journal import versions_to_arrow
+from streaming.rederive import Difference
+from streaming.seal import seal_of
+from streaming.verification import verify_clusters
+from streaming.version import PlanVersion
+from tests.streaming.driving import Driver
+from tests.streaming.writing import project, write_batches
+
+Row = dict[str, Any]
+CONF = '[policy]\napproval = ["rebalance"]\ndefault_replication_factor = 2\nsettle = "0s"\n'
+
+
+def verified(root: Path) -> Difference | None:
+    """The first difference in the journal of the only cluster."""
+    history = History(str(root))
+    (found,) = verify_clusters(history, history.clusters())
+    return found.difference
+
+
+def random_history(seed: int, batches: int) -> tuple[Driver, list[Any]]:
+    """Everything that can happen, in batches of several events; times run ahead and back a little."""
+    rng, driver, results = random.Random(seed), Driver(CONF), []
+    results.append(driver.racks({"a": [1, 2, 3], "b": [4, 5, 6], "c": [7, 8, 9]}))
+    minute = 1.0
+    for number in range(batches):
+        minute += rng.choice([0.5, 1, 5, 40])
+        lines = [event(driver, rng, minute + rng.uniform(-2, 2), number) for _ in range(rng.randrange(4))]
+        results.append(driver.batch(*lines, minute=minute + 1))
+    return driver, results
+
+
+def event(driver: Driver, rng: random.Random, minute: float, number: int) -> bytes:
+    broker, topic = rng.randrange(1, 11), f"t{rng.randrange(8)}"
+    state = driver.memory.clusters.get("c")
+    version = rng.randrange(1, state.version + 2) if state else 1
+    found = next((v for v in driver.journal if v.plan_version == version), None)
+    named = {"plan_version": version, "digest": found.digest if found else "?"}
+    proposal = state.proposal if state else None
+    if proposal is not None:
+        named = rng.choice([named, {"plan_version": proposal.plan_version, "digest": proposal.digest}])
+    kinds: dict[str, Row] = {
+        "topic_created": {
+            "topic": topic,
+            "partitions": rng.randrange(1, 9),
+            "replication_factor": rng.choice([1, 2, 3]),
+        },
+        "topic_deleted": {"topic": topic},
+        "partitions_added": {"topic": topic, "partitions": rng.randrange(1, 14)},
+        "replication_factor_changed": {"topic": topic, "replication_factor": rng.choice([1, 2, 3])},
+        "broker_joined": {"broker_id": broker, "rack": "abc"[(broker - 1) // 3 % 3]},
+        "broker_left": {"broker_id": broker, "reason": rng.choice(["failed", "failed", "decommissioned"])},
+        "broker_changed": {"broker_id": broker, "capacity": rng.choice([1.0, 2.0])},
+        "rebalance_requested": {},
+        "preferred_election_requested": {},
+        "plan_approved": named,
+        "plan_rejected": named,
+        "plan_rolled_back": named,
+        "plan_progress": {"plan_version": version, "state": "completed"},
+    }
+    kind = rng.choice(list(kinds))
+    again = {"event_id": f"e{rng.randrange(1, 30)}"} if rng.random() < 0.1 else {}
+    return driver.event(kind, minute=minute, **kinds[kind], **again)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_an_honest_journal_comes_out_the_same(tmp_path: Path, seed: int) -> None:
+    driver, results = random_history(seed, 60)
+    write_batches(tmp_path, *results)
+    project(tmp_path, driver.journal)
+    assert verified(tmp_path) is None
+    assert len({version.kind for version in driver.journal}) >= 4
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """Brokers, two topics, a failure healed after its grace, a proposal approved and rolled back."""
+    driver = Driver(CONF)
+    driver.results = [  # type: ignore[attr-defined]
+        driver.racks({"a": [1, 4], "b": [2], "c": [3]}),
+        driver.batch(
+            driver.event("topic_created", topic="t", replica_assignment={"0": [1, 2], "5": [2, 3], "6": [2, 3]}),
+            driver.event("topic_created", topic="u", replica_assignment={"0": [2, 3], "1": [3, 2], "2": [2, 3]}),
+            driver.event("topic_created", topic="huge", replication_factor=9),
+            minute=1,
+        ),
+        driver.batch(driver.event("broker_left", broker_id=1, reason="failed", minute=2), minute=2),
+        driver.batch(minute=40),
+        driver.batch(driver.event("rebalance_requested", minute=42), minute=42),
+    ]
+    for kind, minute in (("plan_approved", 43), ("plan_rolled_back", 44)):
+        last = driver.journal[-1]
+        named = {"plan_version": last.plan_version, "digest": last.digest}
+        driver.results.append(driver.batch(driver.event(kind, minute=minute, **named), minute=minute))  # type: ignore[attr-defined]
+    assert [v.kind for v in driver.journal] == [
+        "membership", "topics", "membership", "heal", "rebalance", "rebalance", "rollback",
+    ]  # fmt: skip
+    return driver
+
+
+@pytest.fixture
+def root(tmp_path: Path, driver: Driver) -> Path:
+    write_batches(tmp_path / "tables", *driver.results)  # type: ignore[attr-defined]
+    project(tmp_path / "tables", driver.journal)
+    return tmp_path / "tables"
+
+
+def forge(root: Path, driver: Driver, change: Callable[[PlanVersion], PlanVersion], *, sealed: bool) -> None:
+    """Write the journal again with changed rows; with ``sealed``, by somebody who knows how to seal it."""
+    batches = [(result.batch_id, version.plan_version) for result in driver.results for version in result.versions]  # type: ignore[attr-defined]
+    previous, rows = "", []
+    for version, (batch_id, _) in zip(driver.journal, batches, strict=True):
+        changed = change(version)
+        if sealed:
+            previous = seal_of(changed, previous)
+            changed = replace(changed, seal=previous)
+        rows.append(versions_to_arrow([changed], "app", batch_id))
+    (root / "plans").rename(root / "plans before")
+    write_deltalake(root / "plans", pa.concat_tables(rows))
+
+
+def only(number: int, **fields: Any) -> Callable[[PlanVersion], PlanVersion]:
+    return lambda version: replace(version, **fields) if version.plan_version == number else version
+
+
+def move_elsewhere(version: PlanVersion) -> PlanVersion:
+    """The heal puts a replica on another broker, and says so in its digest."""
+    from streaming.moves import digest
+
+    if version.plan_version != 4:
+        return version
+    first, *others = version.moves
+    moves = [replace(first, after=first.after[:, ::-1].copy()), *others]
+    return replace(version, moves=moves, digest=digest(moves))
+
+
+def policy_with(driver: Driver, old: str, new: str, number: int) -> Callable[[PlanVersion], PlanVersion]:
+    policy = driver.journal[number - 1].policy
+    assert old in policy
+    return only(number, policy=policy.replace(old, new))
+
+
+def test_the_journal_as_it_was_written_comes_out_the_same(root: Path, driver: Driver) -> None:
+    forge(root, driver, lambda version: version, sealed=True)
+    assert verified(root) is None
+
+
+def test_a_row_that_was_changed_is_found_by_its_digest(root: Path, driver: Driver) -> None:
+    moved = move_elsewhere(driver.journal[3]).moves
+    forge(root, driver, only(4, moves=moved), sealed=True)
+    found = verified(root)
+    assert found is not None
+    assert str(found) == "cluster c version 4: its digest is not that of its moves"
+    assert found.recorded == driver.journal[3].digest
+
+
+def test_a_row_that_was_changed_is_found_by_its_seal(root: Path, driver: Driver) -> None:
+    forge(root, driver, only(2, cause="somebody else did it"), sealed=False)
+    assert str(verified(root)).startswith("cluster c version 2: its seal is broken")
+
+
+def test_a_policy_that_changed_nothing_is_found_by_its_seal(root: Path, driver: Driver) -> None:
+    forge(root, driver, policy_with(driver, '"grace":"30m"', '"grace":"5m"', 2), sealed=False)
+    assert str(verified(root)).startswith("cluster c version 2: its seal is broken")
+
+
+@pytest.mark.parametrize(
+    ("change", "number", "said"),
+    [
+        (move_elsewhere, 4, "comes out differently"),
+        (only(4, cause="grace of broker 2 over"), 4, "its cause comes out differently"),
+        (only(6, base_version=4), 6, "its base version comes out differently"),
+        (only(1, broker_changes=()), 1, "its broker changes comes out differently"),
+        (only(5, approval="not_required"), 5, "its approval comes out differently"),
+    ],
+)
+def test_a_row_that_was_changed_and_sealed_again_is_found_by_derivation(
+    root: Path, driver: Driver, change: Callable[[PlanVersion], PlanVersion], number: int, said: str
+) -> None:
+    forge(root, driver, change, sealed=True)
+    found = verified(root)
+    assert found is not None
+    assert (found.plan_version, said in found.what) == (number, True), str(found)
+
+
+def test_a_policy_that_was_changed_and_sealed_again_is_found_by_derivation(root: Path, driver: Driver) -> None:
+    forge(root, driver, policy_with(driver, '"grace":"30m"', '"grace":"5m"', 3), sealed=True)
+    found = verified(root)
+    assert found is not None
+    assert (found.plan_version, found.what) == (3, "its cause comes out differently")
+    assert found.context["policy"].count('"grace":"5m"') == 1
+    assert any("broker_left" in payload for _, _, payload in found.context["events"])
+
+
+def test_an_event_that_was_changed_and_sealed_again_is_found(root: Path, driver: Driver) -> None:
+    (event,) = driver.journal[2].events
+    lied = replace(event, payload=event.payload.replace('"broker_id": 1', '"broker_id": 3'))
+    forge(root, driver, only(3, events=[lied]), sealed=True)
+    assert "is not what its line says" in str(verified(root))
+
+
+@pytest.mark.parametrize("dropped", [1, 4])
+def test_a_row_that_was_dropped_is_found(root: Path, driver: Driver, dropped: int) -> None:
+    table = DeltaTable(root / "plans").to_pyarrow_table()
+    kept = table.filter(pa.array([number != dropped for number in table["plan_version"].to_pylist()]))
+    (root / "plans").rename(root / "plans before")
+    write_deltalake(root / "plans", kept)
+    assert str(verified(root)) == f"cluster c version {dropped}: is missing: the next row is version {dropped + 1}"
+
+
+def test_a_row_that_is_there_twice_is_found(root: Path, driver: Driver) -> None:
+    table = DeltaTable(root / "plans").to_pyarrow_table().sort_by("plan_version")
+    write_deltalake(root / "plans", table.slice(2, 1), mode="append")
+    found = verified(root)
+    assert found is not None
+    assert found.plan_version in (3, 4)
+
+
+def test_the_last_row_is_missed_by_the_projections(root: Path, driver: Driver) -> None:
+    table = DeltaTable(root / "plans").to_pyarrow_table().sort_by("plan_version")
+    (root / "plans").rename(root / "plans before")
+    write_deltalake(root / "plans", table.slice(0, 6))
+    found = verified(root)
+    assert found is not None
+    assert (found.plan_version, "the table assignments has" in found.what) == (7, True)
+
+
+def test_rows_that_were_deleted_in_place_are_found_in_the_log(root: Path) -> None:
+    DeltaTable(root / "plans").delete("plan_version = 7")
+    assert "is no append: DELETE" in str(verified(root))
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"), [("brokers", "state", "draining"), ("assignments", "replicas", [3, 1])]
+)
+def test_a_projection_that_was_changed_is_found(root: Path, table: str, column: str, value: Any) -> None:
+    rows = DeltaTable(root / table).to_pyarrow_table()
+    changed = [row | {column: value} if i == 0 else row for i, row in enumerate(rows.to_pylist())]
+    assert changed != rows.to_pylist()
+    write_deltalake(root / table, pa.Table.from_pylist(changed, rows.schema), mode="overwrite")
+    found = verified(root)
+    assert found is not None
+    assert found.what.startswith(f"the table {table} has ")
+
+
+def test_a_projection_that_misses_a_row_is_found(root: Path) -> None:
+    DeltaTable(root / "assignments").delete("topic = 'u' AND partition = 1")
+    found = verified(root)
+    assert found is not None
+    assert (found.what, found.recorded) == ("the table assignments has u-1 otherwise than the journal", None)
+
+
+def test_projections_that_are_behind_or_gone_are_no_difference(root: Path, driver: Driver) -> None:
+    for reached in (6, 4, 2):
+        project(root, driver.journal[:reached])
+        assert verified(root) is None
+    (root / "assignments").rename(root / "thrown away")
+    assert verified(root) is None
+
+
+@pytest.fixture
+def run(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    conf = root.parent / "conf.toml"
+    conf.write_text(f'[tables]\nroot = "{root}"\n')
+    monkeypatch.setenv("REPLICA_PLANNER_CONF", str(conf))
+    return lambda *args: CliRunner().invoke(cli, ["verify", *args], catch_exceptions=False)
+
+
+def test_the_command_says_that_all_is_well(run: Callable[..., Result]) -> None:
+    result = run()
+    assert result.exit_code == 0
+    assert result.stdout.startswith("c: 7 versions with ")
+    (document,) = json.loads(run("--json", "--cluster", "c").stdout)
+    assert (document["same"], document["verified_versions"]) == (True, 7)
+
+
+def test_the_command_fails_and_shows_all_that_is_needed(run: Callable[..., Result], root: Path, driver: Driver) -> None:
+    forge(root, driver, policy_with(driver, '"grace":"30m"', '"grace":"5m"', 3), sealed=True)
+    result = run()
+    assert result.exit_code == 1
+    assert result.stdout.startswith("cluster c version 3: its cause comes out differently\n")
+    for part in ("recorded:", "derived:", "policy: {", "software version: ", "brokers before: (1, 'a'", "events: ("):
+        assert f"  {part}" in result.stdout
+    assert result.stdout.endswith("  before it 2 versions with 6 moves come out the same\n")
+    (document,) = json.loads(run("--json").stdout)
+    assert document["difference"]["plan_version"] == 3
+
+
+def test_unknown_clusters_and_half_given_files_are_bad_usage(run: Callable[..., Result]) -> None:
+    assert run("--cluster", "x").exit_code == 2
+    result = run("--plan", "p.json", "--brokers", "b.json")
+    assert (result.exit_code, "--current is missing" in result.stderr) == (2, True)
