@@ -9,7 +9,8 @@ which all their brokers have room; one bit mask of full waves per broker finds i
 Bound: the largest number of waves that one broker needs for what it receives or sends alone.
 Example: limit 1, moves 1 -> 3, 2 -> 3 and 1 -> 4: broker 3 receives twice, broker 1 sends twice, so the bound is 2, and
 waves {1 -> 3} and {2 -> 3, 1 -> 4} meet it.
-Cost: O(moves * waves / word). Weakness: first fit may take a few percent more waves than the bound.
+Where first fit misses the bound and every partition gets one replica, an edge colouring meets it (see ``colouring``).
+Cost: O(moves * waves / word). Weakness: with several replicas a partition, or bytes, the bound may be missed.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.arrays import BoolArray, Int64Array
+from placement.colouring import colour_edges
 from placement.errors import InvalidLimitError
 from placement.kafka_json import reassignment_json
 from placement.model import NO_BROKER, Broker, Int32Array
@@ -100,9 +102,15 @@ def in_waves(
     bound = _bound(moves, fresh & safe[:, None], sender, size, limits)
     wave = np.where(safe, 1, 0).astype(np.int32)
     planner = _FirstFit(limits)
-    for index in _order(moves, fresh, sender, in_sync, safe & (copies > 0)).tolist():
+    order = _order(moves, fresh, sender, in_sync, safe & (copies > 0))
+    for index in order.tolist():
         receivers = moves.after[index][fresh[index]].tolist()
         wave[index] = planner.place(int(sender[index]), receivers, int(size[index]))
+    by_moves_alone = limits.bytes_in is None and limits.bytes_out is None
+    if int(wave.max(initial=0)) > bound and by_moves_alone and (copies[order] == 1).all():
+        receiver = moves.after[order, fresh[order].argmax(axis=1)]
+        wave[order] = colour_edges(list(zip(sender[order].tolist(), receiver.tolist(), strict=True)), bound)
+        wave[order] += 1
     return Waves(moves, wave, int(wave.max(initial=0)), max(bound, int(wave.any())))
 
 
