@@ -151,6 +151,7 @@ class PlanApproved(Event, frozen=True, kw_only=True, tag="plan_approved"):
 
     plan_version: int
     digest: str
+    by: str | None = None
 
 
 class PlanRejected(Event, frozen=True, kw_only=True, tag="plan_rejected"):
@@ -158,6 +159,7 @@ class PlanRejected(Event, frozen=True, kw_only=True, tag="plan_rejected"):
 
     plan_version: int
     digest: str
+    by: str | None = None
 
 
 class PlanRolledBack(Event, frozen=True, kw_only=True, tag="plan_rolled_back"):
@@ -165,6 +167,7 @@ class PlanRolledBack(Event, frozen=True, kw_only=True, tag="plan_rolled_back"):
 
     plan_version: int
     digest: str
+    by: str | None = None
 
 
 class PlanProgress(Event, frozen=True, kw_only=True, tag="plan_progress"):

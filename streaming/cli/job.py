@@ -7,6 +7,7 @@ import sys
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def _decision(event_type: str, cluster: str, version: int, digest: str | None, c
 
     found = History(config.tables.root)
     plan = found.version(found.cluster(cluster), version)
-    given = {"cluster_id": cluster, "plan_version": str(version), "digest": digest or plan.digest}
+    given = {"cluster_id": cluster, "plan_version": str(version), "digest": digest or plan.digest, "by": getuser()}
     hand_over(config, make_event(event_type, given) + b"\n")
     click.echo(f"{event_type} of version {version} of {cluster} handed over to {_where(config)}")
 
