@@ -2,16 +2,19 @@
 
 Goal: every broker at its target, every topic spread over the brokers.
 Constraints: distinct brokers in a row, the rack window of every row.
-Method: pair vacancies with seats in rounds, first where the topic is still below its share, then anywhere; what
-is left (few, where rows are crowded) goes one by one to the cheapest broker that may take it.
+Method: pair vacancies with seats in rounds, first where the topic is still below its share, then anywhere; those that
+few racks would do for come first. What is left takes the place of a replica that is new anyway and can take the seat
+instead, or goes to the cheapest broker that may have it.
 Cost: O(vacancies) array steps and a handful of single steps. Weakness: rounds are greedy, so ``improve`` follows.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from placement.arrays import BoolArray, Int64Array
+from placement.arrays import Int64Array
 from placement.model import NO_BROKER, Int32Array
 from placement.seats import first_of_each, pair_any, pair_within, seats
 from placement.spread import Levels, topic_blocks
@@ -21,6 +24,8 @@ _ROUNDS = 48
 _BARREN = 8
 _TRIED = 1024
 _BATCHES = 8
+_SEATS_TRIED = 8
+_FEW_RACKS = 8
 
 
 def fill(state: State, target: Int64Array, rank: Int64Array) -> None:
@@ -29,65 +34,105 @@ def fill(state: State, target: Int64Array, rank: Int64Array) -> None:
     if not row.size:
         return
     free = seats(state.problem.fleet, np.maximum(target - state.usable_load, 0), rank)
-    topic = state.problem.topic[row]
-    left = np.ones(row.size, np.bool_)
+    rack, choices = _racks(state, row, slot)
+    left = []
+    for count in np.unique(choices).tolist():
+        which = np.flatnonzero(choices == count)
+        unseated, free = _seat(state, _Places(row[which], slot[which], rack[which]), free, target)
+        left.append(which[unseated])
+    _place_rest(state, np.concatenate(left), (row, slot), free.tolist(), target)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """Vacancies by row: row, slot, and the rack whose seats are tried first (-1 for none), each of shape ``(m,)``."""
+
+    row: Int64Array
+    slot: Int64Array
+    rack: Int32Array
+
+    def take(self, index: Int64Array) -> _Places:
+        return _Places(self.row[index], self.slot[index], self.rack[index])
+
+
+def _racks(state: State, row: Int64Array, slot: Int64Array) -> tuple[Int32Array, Int64Array]:
+    """The rack to try first, and how many racks would do: those with the fewest have to choose first."""
+    fleet = state.problem.fleet
+    origin = state.problem.origin[row, slot]
+    rack = np.where(origin == NO_BROKER, NO_BROKER, fleet.rack[origin]).astype(np.int32)
+    count = fleet.rack_size.size
+    if count > _FEW_RACKS:
+        return rack, np.full(row.size, count)
+    able = np.stack([state.admits(row, np.full(row.size, r, np.int32)) for r in range(count)], axis=1)
+    choices = able.sum(axis=1)
+    return np.where(choices == 1, able.argmax(axis=1), rack).astype(np.int32), choices
+
+
+def _seat(state: State, places: _Places, free: Int32Array, target: Int64Array) -> tuple[Int64Array, Int32Array]:
+    """Seat what fits, topic by topic and then anywhere; returns which vacancies are left, and which seats."""
+    topic = state.problem.topic[places.row]
+    left = []
     for block in topic_blocks(state, topic):
         low, high = np.searchsorted(topic, [block[0], block[-1] + 1])
-        levels = Levels(state, block, target)
-        count = int(high - low)
-        unseated, unused = _rounds(state, row[low:high], slot[low:high], free[:count], levels)
-        left[low:high] = unseated
-        free = np.concatenate([unused, free[count:]])
-    pending = np.flatnonzero(left)
-    unseated, free = _rounds(state, row[pending], slot[pending], free, None)
-    seat = iter(free.tolist())
-    for index in pending[unseated].tolist():
-        if not _exchange(state, index, (row, slot), next(seat, None)):
-            _place_one(state, int(row[index]), int(slot[index]), target)
+        index = np.arange(low, high)
+        unseated, unused = _rounds(state, places.take(index), free[: index.size], Levels(state, block, target))
+        left.append(index[unseated])
+        free = np.concatenate([unused, free[index.size :]])
+    pending = np.concatenate(left)
+    unseated, free = _rounds(state, places.take(pending), free, None)
+    return pending[unseated], free
 
 
-def _rounds(
-    state: State, row: Int64Array, slot: Int64Array, free: Int32Array, levels: Levels | None
-) -> tuple[BoolArray, Int32Array]:
+def _rounds(state: State, places: _Places, free: Int32Array, levels: Levels | None) -> tuple[Int64Array, Int32Array]:
     """Pair until nothing fits; returns which vacancies are left and which seats."""
-    waiting = np.arange(row.size)
+    waiting = np.arange(places.row.size)
     barren = 0
-    for shift in range(_ROUNDS):
+    for turn in range(_ROUNDS):
         if not waiting.size or not free.size or barren >= _BARREN:
             break
-        seat = _seats_for(state, row[waiting], slot[waiting], free, shift)
+        seat = _seats_for(state, places.rack[waiting], free, turn)
         offered = np.flatnonzero(seat >= 0)
-        place, broker = waiting[offered], free[seat[offered]]
-        good = state.accepts(row[place], slot[place], broker)
+        row, slot, broker = places.row[waiting[offered]], places.slot[waiting[offered]], free[seat[offered]]
+        good = state.accepts(row, slot, broker)
         if levels is not None:
-            topic = state.problem.topic[row[place]]
+            topic = state.problem.topic[row].astype(np.int64)
             good &= levels.takes(topic, broker)
-            good = first_of_each(topic.astype(np.int64) * state.problem.fleet.usable + broker, good)
-        good = first_of_each(row[place], good)
-        state.put(row[place[good]], slot[place[good]], broker[good])
+            good = first_of_each(topic * state.problem.fleet.usable + broker, good)
+        good = first_of_each(row, good)
+        state.put(row[good], slot[good], broker[good])
         if levels is not None:
             levels.change(topic[good], broker[good], 1)
         barren = 0 if good.any() else barren + 1
         waiting = np.delete(waiting, offered[good])
         free = np.delete(free, seat[offered[good]])
-    left = np.zeros(row.size, np.bool_)
-    left[waiting] = True
-    return left, free
+    return waiting, free
 
 
-def _seats_for(state: State, row: Int64Array, slot: Int64Array, free: Int32Array, turn: int) -> Int64Array:
-    """The position of a seat for each vacancy, -1 for none: in the rack that lost the replica and anywhere."""
+def _seats_for(state: State, rack: Int32Array, free: Int32Array, turn: int) -> Int64Array:
+    """The position of a seat for each vacancy, -1 for none: in the rack to try first and anywhere, turn about."""
     if turn % 2:
-        return pair_any(row.size, free.size, turn)
-    rack = state.problem.fleet.rack
-    origin = state.problem.origin[row, slot]
-    return pair_within(np.where(origin == NO_BROKER, NO_BROKER, rack[origin]), rack[free], turn)
+        return pair_any(rack.size, free.size, turn)
+    return pair_within(rack, state.problem.fleet.rack[free], turn)
 
 
-def _exchange(state: State, index: int, places: tuple[Int64Array, Int64Array], seat: int | None) -> bool:
+def _place_rest(
+    state: State, rest: Int64Array, places: tuple[Int64Array, Int64Array], over: list[int], target: Int64Array
+) -> None:
+    """Place vacancies one by one: by an exchange for a seat that is left over, else where it costs least."""
+    failed = 0
+    for index in rest.tolist():
+        tried = dict.fromkeys(over[:_SEATS_TRIED]) if failed < _BARREN else ()
+        seat = next((s for s in tried if _exchange(state, index, places, s)), None)
+        if seat is None:
+            failed += 1
+            _place_one(state, int(places[0][index]), int(places[1][index]), target)
+        else:
+            failed = 0
+            over.remove(seat)
+
+
+def _exchange(state: State, index: int, places: tuple[Int64Array, Int64Array], seat: int) -> bool:
     """Let a replica that is new anyway take the seat, and give its broker to the vacancy."""
-    if seat is None:
-        return False
     row, slot = places
     for first in range(0, min(row.size, _BATCHES * _TRIED), _TRIED):
         other = np.arange(first, min(first + _TRIED, row.size))

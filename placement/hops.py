@@ -38,13 +38,11 @@ class Hops:
 
 
 def place_cost(state: State, row: Int64Array, broker: Int32Array) -> Float64Array:
-    """Cost of having each row on each broker; shapes ``(k,)`` and ``(k,)`` or ``(k, m)`` and broadcast."""
+    """Cost of having each row on each broker; arguments pair up, shape ``(k,)``."""
     problem = state.problem
-    where = broker if broker.ndim == 2 else broker[:, None]
-    before = (problem.origin[row][:, :, None] == where[:, None, :]).any(axis=1)
-    home = (problem.home[row][:, :, None] == where[:, None, :]).any(axis=1)
-    cost = np.where(before, 0.0, 1.0 - HOME_BONUS * home)
-    return cost if broker.ndim == 2 else cost[:, 0]
+    before = (problem.origin[row] == broker[:, None]).any(axis=1)
+    home = (problem.home[row] == broker[:, None]).any(axis=1)
+    return np.where(before, 0.0, 1.0 - HOME_BONUS * home)
 
 
 def cheapest_hops(state: State, brokers: Int32Array) -> Hops:

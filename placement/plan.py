@@ -19,8 +19,8 @@ REASONS: Final = (
     "replication factor",
     "rack violation",
     "returned home",
-    "over its share",
     "spread",
+    "over its share",
     "preferred leader",
 )
 """Why a partition changes, strongest first; reason codes index into it."""

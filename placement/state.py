@@ -88,6 +88,10 @@ class State:
         result[crossing] = self._window_allows(row[crossing], source[crossing], rack[crossing])
         return result
 
+    def admits(self, row: Int64Array, rack: Int32Array) -> BoolArray:
+        """Whether the rack windows let each row fill a vacancy in each rack; arguments pair up, shape ``(m,)``."""
+        return self._window_allows(row, np.full(row.size, NO_BROKER, np.int32), rack)
+
     def _window_allows(self, row: Int64Array, source: Int32Array, rack: Int32Array) -> BoolArray:
         problem = self.problem
         replicas = self.current[row]
