@@ -66,6 +66,7 @@ class Memory:
         deadlines: when time alone may change a cluster, in memory or not.
         clusters: states that are loaded.
         behind: versions that the projections do not have yet.
+        partial: a batch that was interrupted before its commit point, and the tables that have its rows already.
     """
 
     load: Loader = _nothing_stored
@@ -73,6 +74,11 @@ class Memory:
     deadlines: dict[str, datetime] = field(default_factory=dict)
     clusters: OrderedDict[str, ClusterState] = field(default_factory=OrderedDict)
     behind: list[PlanVersion] = field(default_factory=list)
+    partial: tuple[int, frozenset[str]] = (NEVER, frozenset())
+
+    def has_rows(self, batch_id: int, table: str) -> bool:
+        """Whether an interrupted attempt at this batch wrote to the table."""
+        return self.partial[0] == batch_id and table in self.partial[1]
 
     def cluster(self, cluster_id: str) -> ClusterState:
         """The state of a cluster; a new one where nothing is known of it."""

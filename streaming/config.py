@@ -109,7 +109,7 @@ class Job(Struct, frozen=True, forbid_unknown_fields=True):
 
     checkpoint: Text = ".data/checkpoint"
     trigger: Literal["processing-time", "available-now"] = "processing-time"
-    interval: str = "500ms"
+    interval: str = "1s"
     projection_interval: str = "5s"
     maintenance_interval: str = "1d"
     memory: str = "1GB"

@@ -21,7 +21,7 @@ from streaming.fleet import plan_on_executors
 from streaming.journal import quarantine_to_arrow, versions_to_arrow
 from streaming.projections import Projector, brought
 from streaming.recovery import find_version, load_memory
-from streaming.schemas import PLANS, PROGRESS, QUARANTINE
+from streaming.schemas import PLANS, PROGRESS, QUARANTINE, Table
 from streaming.sources import decode_batch
 from streaming.tables import Tables
 from streaming.version import PlanVersion
@@ -88,7 +88,7 @@ class MicroBatches:
         result = plan_batch(memory, [], now, NO_BATCH, self.config, partial(find_version, spark, tables))
         if result.versions:
             ticks = f"{self._app_id}/ticks"
-            commit(spark, tables, replace(result, batch_id=int(now.timestamp() * 1000)), ticks)
+            commit(spark, tables, memory, replace(result, batch_id=int(now.timestamp() * 1000)), ticks)
             self._publish(spark, tables, result)
 
     def _run(self, spark: SparkSession, batch: DataFrame, batch_id: int) -> None:
@@ -110,7 +110,7 @@ class MicroBatches:
             partial(find_version, spark, tables),
             partial(plan_on_executors, spark, at_least=self.config.job.executors_from),
         )
-        commit(spark, tables, result, self._app_id)
+        commit(spark, tables, memory, result, self._app_id)
         memory.committed = batch_id
         memory.shrink(parse_bytes(self.config.job.memory))
         self._publish(spark, tables, result)
@@ -142,21 +142,21 @@ class MicroBatches:
         self._projector.add(versions)
 
 
-def commit(spark: SparkSession, tables: Tables, result: BatchResult, app_id: str) -> None:
+def commit(spark: SparkSession, tables: Tables, memory: Memory, result: BatchResult, app_id: str) -> None:
     """Append what the batch brought, the journal last: before it nothing has happened, after it everything has.
 
-    Each append carries the batch's transaction id, so a repeated batch adds nothing twice.
+    What an interrupted attempt at the same batch has appended is not appended again.
     """
     metadata = json.dumps({"app": app_id, "batch": result.batch_id, "plans": brought(result.versions)})
-    if result.progress:
-        rows = progress_to_arrow(result.progress, app_id, result.batch_id)
-        tables.append(spark, PROGRESS, rows, app_id=app_id, batch_id=result.batch_id, user_metadata=metadata)
-    if result.unplanned:
-        rows = quarantine_to_arrow(result.unplanned, app_id, result.batch_id, result.batch_time)
-        tables.append(spark, QUARANTINE, rows, app_id=app_id, batch_id=result.batch_id, user_metadata=metadata)
-    if result.versions:
-        rows = versions_to_arrow(result.versions, app_id, result.batch_id)
-        tables.append(spark, PLANS, rows, app_id=app_id, batch_id=result.batch_id, user_metadata=metadata)
+    batch_id = result.batch_id
+
+    def append(table: Table, rows: pa.Table) -> None:
+        if rows.num_rows and not memory.has_rows(batch_id, table.name):
+            tables.append(spark, table, rows, user_metadata=metadata, app_id=app_id, batch_id=batch_id)
+
+    append(PROGRESS, progress_to_arrow(result.progress, app_id, batch_id))
+    append(QUARANTINE, quarantine_to_arrow(result.unplanned, app_id, batch_id, result.batch_time))
+    append(PLANS, versions_to_arrow(result.versions, app_id, batch_id))
 
 
 def progress_to_arrow(reports: Sequence[PlanProgress], app_id: str, batch_id: int) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from streaming.batch import NEVER, Memory
 from streaming.journal import versions_from_arrow
 from streaming.moves import TopicMoves, matrices, no_replicas, roles_lookup
-from streaming.schemas import ASSIGNMENTS, BROKERS, PLANS, QUARANTINE
+from streaming.schemas import ASSIGNMENTS, BROKERS, PLANS, PROGRESS, QUARANTINE
 from streaming.state import ClusterState
 from streaming.tables import Tables
 from streaming.version import HELD, BrokerRecord, PlanVersion
@@ -36,7 +36,18 @@ def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int)
     memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
     memory.deadlines = _deadlines(tables.read(spark, PLANS, ["cluster_id", "plan_version", "broker_changes"]), commits)
     memory.behind = _behind(spark, tables)
+    memory.partial = (batch_id, _with_rows_of(spark, tables, app_id, batch_id))
     return memory
+
+
+def _with_rows_of(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> frozenset[str]:
+    """The tables to which an interrupted attempt at the batch has appended already."""
+    found = set()
+    for table in (QUARANTINE, PROGRESS):
+        rows = tables.read(spark, table, ["app_id", "batch_id"])
+        if pc.any(pc.and_(pc.equal(rows["app_id"], app_id), pc.equal(rows["batch_id"], batch_id))).as_py():
+            found.add(table.name)
+    return frozenset(found)
 
 
 def load_states(
@@ -55,19 +66,19 @@ def load_states(
 
 
 def _behind(spark: SparkSession, tables: Tables) -> list[PlanVersion]:
-    """Versions that changed something which a projection does not have yet."""
-    reach = [_reach(tables.read(spark, table, ["cluster_id", "plan_version"])) for table in (BROKERS, ASSIGNMENTS)]
-    commits = tables.read(spark, PLANS, ["cluster_id", "plan_version"])
-    last = _reach(commits)
-    late = {name: min(r.get(name, 0) for r in reach) for name in last}
-    clusters = sorted(name for name, version in last.items() if late[name] < version)
-    if not clusters:
-        return []
-    beyond = min(late[name] for name in clusters)
-    rows = tables.read(spark, PLANS, PLANS.schema.names, beyond=beyond, clusters=clusters)
-    rows = rows.sort_by([("cluster_id", "ascending"), ("plan_version", "ascending")])
-    versions = versions_from_arrow(rows)
-    return [v for v in versions if v.plan_version > late[v.cluster_id] and (v.broker_changes or v.moves)]
+    """Versions that changed something which a projection does not have yet, with that change only."""
+    last = _reach(tables.read(spark, PLANS, ["cluster_id", "plan_version"]))
+    light = [name for name in PLANS.schema.names if name not in ("moves", "broker_changes")]
+    behind: list[PlanVersion] = []
+    for table, column in ((BROKERS, "broker_changes"), (ASSIGNMENTS, "moves")):
+        reach = _reach(tables.read(spark, table, ["cluster_id", "plan_version"]))
+        clusters = sorted(name for name, version in last.items() if reach.get(name, 0) < version)
+        if clusters:
+            beyond = min(reach.get(name, 0) for name in clusters)
+            rows = tables.read(spark, PLANS, [*light, column], beyond=beyond, clusters=clusters)
+            versions = (v for v in versions_from_arrow(rows) if v.plan_version > reach.get(v.cluster_id, 0))
+            behind += [v for v in versions if v.effective and (v.broker_changes or v.moves)]
+    return sorted(behind, key=lambda v: (v.cluster_id, v.plan_version))
 
 
 def _deadlines(changes: pa.Table, commits: pa.Table) -> dict[str, datetime]:

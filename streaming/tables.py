@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.scanning import dataset, scan
-from streaming.schemas import TABLES, Table, columns_ddl, sql_type
+from streaming.schemas import PLANS, QUARANTINE, TABLES, Table, columns_ddl, sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +22,12 @@ _PROPERTIES: Final = {
     # Readers without a JVM do not know deletion vectors, and MERGE is slower with them.
     "delta.enableDeletionVectors": "false",
     "delta.checkpointInterval": "50",
+}
+
+# Readers look for rows by these; statistics of the nested columns would cost more than the commit.
+_STATISTICS: Final = {
+    PLANS.name: "cluster_id,plan_version,batch_id,created_at",
+    QUARANTINE.name: "cluster_id,batch_id,received_at",
 }
 
 
@@ -47,6 +53,8 @@ class Tables:
 
     def _create(self, spark: SparkSession, retention: dict[str, str], table: Table) -> None:
         properties = _PROPERTIES | retention | ({"delta.appendOnly": "true"} if table.append_only else {})
+        if table.name in _STATISTICS:
+            properties |= {"delta.dataSkippingStatsColumns": _STATISTICS[table.name]}
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self.identifier(table)} ({columns_ddl(table)}) "
@@ -97,15 +105,19 @@ class Tables:
     def append(
         self, spark: SparkSession, table: Table, rows: pa.Table, *, app_id: str, batch_id: int, user_metadata: str
     ) -> None:
-        """Add rows in one commit; a repeated ``(app_id, batch_id)`` adds nothing.
+        """Add rows in one commit.
+
+        Behind a URL, where nothing else keeps a second job out, the commit carries Delta's transaction id, and a
+        repeated ``(app_id, batch_id)`` adds nothing. That makes Delta compute the table's whole state before each
+        commit, which takes several times as long; in a folder the job's lock and the ids in the rows serve as well.
 
         Raises:
             Exception: whatever Spark raises; then nothing was added.
         """
         writer = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append")
-        writer.option("txnAppId", app_id).option("txnVersion", batch_id).option("userMetadata", user_metadata).save(
-            self.path(table)
-        )
+        if "://" in self.root:
+            writer = writer.option("txnAppId", app_id).option("txnVersion", batch_id)
+        writer.option("userMetadata", user_metadata).save(self.path(table))
 
 
 def missing_columns(wanted: Iterable[pa.Field], present: Any, path: str = "") -> list[str]:

@@ -26,6 +26,9 @@ _COMMANDS: Final = {
     "place": "streaming.cli.offline",
     "replan": "streaming.cli.offline",
     "verify": "streaming.cli.verifying",
+    "generate": "streaming.cli.groups",
+    "partition": "streaming.cli.groups",
+    "assign": "streaming.cli.groups",
 }
 
 

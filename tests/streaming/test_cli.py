@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from deltalake import write_deltalake
@@ -245,6 +247,51 @@ def test_bad_brokers_are_refused_in_one_line(run: Run, tmp_path: Path, brokers: 
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert not result.stdout
+
+
+def test_generate_prints_kafkas_two_blocks(run: Run, files: Path) -> None:
+    (files / "T.json").write_text('{"topics": [{"topic": "t"}], "version": 1}', encoding="utf-8")
+    names = ("--current", "CURRENT.json", "--brokers", "B.json", "--topics-to-move-json-file", "T.json")
+    lines = run("generate", *names, "--broker-list", "1,2,4").stdout.splitlines()
+    assert [line[:20] for line in lines] == [
+        "Current partition re",
+        '{"version":1,"partit',
+        "",
+        "Proposed partition r",
+        '{"version":1,"partit',
+    ]
+    proposed = json.loads(lines[4])["partitions"]
+    assert {b for p in proposed for b in p["replicas"]} == {1, 2, 4}
+    refused = run("generate", *names, "--broker-list", "1,1")
+    assert refused.exit_code == 2
+    assert len(refused.stderr.splitlines()) == 1
+
+
+def test_partition_says_where_a_key_goes_and_how_keys_spread(run: Run, tmp_path: Path) -> None:
+    assert run("partition", "--key", "a", "--partitions", 12, "--partitions", 7).stdout == "4\n5\n"
+    (tmp_path / "keys.txt").write_text("".join(f"user-{n}\n" for n in range(1000)), encoding="utf-8")
+    (skew,) = json.loads(run("partition", "--keys-file", "keys.txt", "--partitions", 6, "--json").stdout)
+    assert sum(skew["records"]) == 1000
+    assert skew["largest"] == max(skew["records"])
+    assert "█" in run("partition", "--keys-file", "keys.txt", "--partitions", 6).stdout
+    keys = pa.table({"id": [1, 2], "key": ["a", None]})
+    pq.write_table(keys, tmp_path / "keys.parquet")
+    args = ("partition", "--keys-file", "keys.parquet", "--partitions", 12, "--json")
+    assert json.loads(run(*args, "--column", "key").stdout)[0]["without_key"] == 1
+    missing = run(*args, "--column", "no")
+    assert (missing.exit_code, "has no column 'no': there are id, key" in missing.stderr) == (2, True)
+
+
+def test_assign_says_who_consumes_what_and_what_changes(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "M.json").write_text('{"c1": {"topics": ["t"]}, "c2": {"topics": ["t"]}}', encoding="utf-8")
+    (tmp_path / "P.json").write_text('{"t": 5}', encoding="utf-8")
+    args = ("--members", "M.json", "--partitions-per-topic", "P.json")
+    assert run("assign", "--assignor", "range", *args).stdout == "c1\tt-0 t-1 t-2\nc2\tt-3 t-4\n"
+    left = run("assign", "--assignor", "sticky", *args, "--leaving", "c1").stdout
+    assert "3 partitions change hands, in 1 rebalances" in left
+    refused = run("assign", "--assignor", "range", "--members", "P.json", "--partitions-per-topic", "P.json")
+    assert refused.exit_code == 2
+    assert len(refused.stderr.splitlines()) == 1
 
 
 def test_offline_commands_import_no_spark(files: Path) -> None:

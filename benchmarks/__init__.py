@@ -1,0 +1,1 @@
+"""One module a claim; each prints ratios that hold on other machines too."""

@@ -1,0 +1,27 @@
+"""Run the benchmarks, or those that are named: ``python -m benchmarks [NAME ...]``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+CLAIMS = {
+    "replan": "the least movement: seconds, ratios to a sort of the same cells, growth",
+    "kafka_placement": "AdminUtils, side by side with Kafka's JVM code",
+    "kafka_partitioner": "murmur2, side by side with Kafka's JVM code",
+    "naive_placement": "why (i + j) mod n is not used",
+    "control_plane": "the job: cost of a batch, throughput, fleets, growth",
+}
+
+
+def main(names: list[str]) -> None:
+    unknown = sorted(set(names) - set(CLAIMS))
+    if unknown:
+        raise SystemExit(f"no benchmark {unknown[0]!r}: there are {', '.join(CLAIMS)}")
+    for name in names or CLAIMS:
+        print(f"\n== {name}: {CLAIMS[name]}\n", flush=True)
+        subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
