@@ -49,7 +49,7 @@ def job(tmp_path: Path) -> JobFolder:
 @pytest.fixture
 def batches(spark: SparkSession, job: JobFolder) -> MicroBatches:
     """The function that foreachBatch calls, outside of a query."""
-    Tables(job.config.tables.root).create(spark)
+    Tables(job.config.tables.root).create(spark, job.config.tables.window)
     job.checkpoint.mkdir()
     (job.checkpoint / "metadata").write_text(json.dumps({"id": "a-query"}))
     return MicroBatches(job.config)
