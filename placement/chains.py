@@ -49,8 +49,8 @@ class Arcs:
     def hand_over(self, chosen: Int64Array) -> None:
         """Let these places lead; rows and their brokers at most once in each role."""
         row, broker = self.row[chosen], self.broker[chosen]
-        np.subtract.at(self.load, self._leader[row], 1)
-        np.add.at(self.load, broker, 1)
+        self.load -= np.bincount(self._leader[row], minlength=self.load.size)
+        self.load += np.bincount(broker, minlength=self.load.size)
         self.leading[row] = self.place[chosen]
         self._leader[row] = broker
         self._paid[row] = self.cost[chosen]
@@ -60,9 +60,16 @@ def distances(arcs: Arcs, part: Int32Array, start: Int64Array) -> Int64Array:
     """Cheapest cost at which a leadership gets to each broker, int64, shape ``(n,)``; ``start`` is where it begins."""
     source, broker, price = _graph(arcs, part)
     result = start.copy()
+    # Arcs from a grid come by receiver, and then whole groups reduce at once.
+    first = np.flatnonzero(np.append(True, broker[1:] != broker[:-1])) if broker.size else broker
+    by_broker = first.size <= result.size
     while True:
         known = result.copy()
-        np.minimum.at(result, broker, known[source] + price)
+        through = known[source] + price
+        if by_broker and broker.size:
+            result[broker[first]] = np.minimum(known[broker[first]], np.minimum.reduceat(through, first))
+        else:
+            np.minimum.at(result, broker, through)
         if np.array_equal(known, result):
             return result
 
@@ -100,13 +107,14 @@ def _graph(arcs: Arcs, part: Int32Array) -> tuple[_Column, _Column, _Column]:
     n = arcs.load.size
     if n * n > _GRID:
         inside = (part[source] == part[arcs.broker]) & (source != arcs.broker)
-        return source[inside], arcs.broker[inside], price[inside]
+        # The fast path of ufunc.at wants indices and values of 64 bits.
+        return source[inside], arcs.broker[inside].astype(np.int64), price[inside].astype(np.int64)
     grid = np.full(n * n, _FAR, np.int64)
-    np.minimum.at(grid, source.astype(np.int64) * n + arcs.broker, price)
+    np.minimum.at(grid, arcs.broker.astype(np.int64) * n + source, price.astype(np.int64))
     grid.reshape(n, n)[part[:, None] != part[None, :]] = _FAR
     np.fill_diagonal(grid.reshape(n, n), _FAR)
     arc = np.flatnonzero(grid < _FAR)
-    return arc // n, arc % n, grid[arc]
+    return arc % n, arc // n, grid[arc]
 
 
 def _tight(arcs: Arcs, part: Int32Array, distance: Int64Array) -> Int64Array:

@@ -29,6 +29,7 @@ class Fleet:
         bounds: int64, shape ``(racks + 1,)``: rack r is ``ids[bounds[r]:bounds[r + 1]]``.
         capacity: float64, shape ``(present,)``, scaled to a mean of 1.
         draining: bool, shape ``(B,)``: lost, but still up.
+        leads: bool, shape ``(B,)``: may lead partitions; usable, or held and alive.
     """
 
     ids: Int32Array
@@ -39,6 +40,7 @@ class Fleet:
     bounds: Int64Array
     capacity: Float64Array
     draining: BoolArray
+    leads: BoolArray
 
     @property
     def rack_size(self) -> Int64Array:
@@ -93,10 +95,13 @@ def fleet_of(brokers: Iterable[Broker], *, held: frozenset[int] = frozenset(), s
         racks=names,
         bounds=np.searchsorted(racks[: len(usable)], np.arange(len(names) + 1)),
         capacity=capacity / capacity.mean(),
-        draining=np.array(
-            [False] * len(present) + [b.state == "draining" for b in lost] + [False] * unknown.size, np.bool_
-        ),
+        draining=_flags([b.state == "draining" and b.id not in held for b in present + lost], unknown.size),
+        leads=_flags([b.state == "alive" for b in present + lost], unknown.size),
     )
+
+
+def _flags(known: list[bool], unknown: int) -> BoolArray:
+    return np.array(known + [False] * unknown, np.bool_)
 
 
 def count_in_rack(fleet: Fleet, replicas: Int32Array, rack: Int32Array) -> Int64Array:

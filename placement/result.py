@@ -22,7 +22,7 @@ def conclude(terms: Terms, before: Assignment, state: State, certificate: Certif
     problem = state.problem
     fleet, n = problem.fleet, problem.fleet.usable
     index = _all_rows(state)
-    fixed = _untouchable(terms, before) | (index >= fleet.present).all(axis=1, where=index != NO_BROKER)
+    fixed = _untouchable(terms, before) | ~(fleet.leads[index] & (index != NO_BROKER)).any(axis=1)
     index = _elected(problem, index, fixed)
     row = np.flatnonzero(_differs(problem.layout, index))
     ids = np.append(fleet.ids, np.int32(NO_BROKER))
@@ -83,7 +83,7 @@ def _elected(problem: Problem, index: Int32Array, fixed: BoolArray) -> Int32Arra
     free = np.flatnonzero(~fixed)
     replicas = index[free]
     base = np.bincount(layout[fixed, 0][layout[fixed, 0] < fleet.present], minlength=fleet.present)
-    able = np.where(replicas < fleet.present, replicas, NO_BROKER).astype(np.int32)
+    able = np.where(fleet.leads[replicas], replicas, NO_BROKER).astype(np.int32)
     leading = elect(able, _leading_cost(able, layout[free]), base, fleet.capacity)
     result = index.copy()
     result[free] = _first(replicas, leading)

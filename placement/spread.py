@@ -81,7 +81,9 @@ class Levels:
 
     def change(self, topic: Int64Array | Int32Array, broker: Int32Array, by: int) -> None:
         """Record replicas that came (1) or went (-1)."""
-        np.add.at(self.level, (self.local(topic), broker), by)
+        # Flat indices and equal types take the fast path of ufunc.at.
+        cell = self.local(topic) * self.level.shape[1] + broker
+        np.add.at(self.level.reshape(-1), cell, np.full(cell.size, by, np.int32))
 
 
 def _rows_of(topic: Int32Array, topics: Int32Array) -> Int64Array:
