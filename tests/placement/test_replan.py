@@ -159,6 +159,14 @@ def test_excluded_topics_and_brokers_are_not_touched() -> None:
         assert all((held in move.before) == (held in move.after) for move in plan.moves), f"seed {seed}"
 
 
+def test_an_excluded_dead_broker_keeps_its_replicas_and_leads_nothing() -> None:
+    layout = Assignment.from_topics({"t": [[0, 1], [0, 2], [1, 2]]})
+    brokers = [Broker(0, state="dead"), Broker(1), Broker(2), Broker(3)]
+    plan = replan(layout, brokers, exclude_brokers=[0])
+    assert [(m.partition, m.after) for m in plan.moves] == [(0, (1, 0)), (1, (2, 0))]
+    assert verify(plan)
+
+
 def test_a_strict_spread_brings_each_topic_to_its_share() -> None:
     brokers = racked(6, 1)
     rows = [("even", p, [p % 6]) for p in range(12)]
