@@ -8,10 +8,10 @@ INSTALLED := .venv/installed.stamp
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install java run test check bench lock clean
+.PHONY: help install java run test test-browser check bench lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 install: $(INSTALLED) java ## create .venv with the locked dependencies, and see to Java
 
@@ -31,7 +31,12 @@ run: install ## play the story: a cluster grows, loses a broker, heals, is rebal
 	@$(BIN)/python -m examples.story $(ARGS)
 
 test: install ## run all tests; some of them: make test ARGS="-m 'not spark'"
+	@case "$(ARGS)" in *"not browser"*) ;; *) sh tools/chromium.sh ;; esac
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-browser: install ## open the report in a real browser, which is installed where it is missing
+	@sh tools/chromium.sh
+	@$(BIN)/python -m pytest -m browser $(ARGS)
 
 check: $(INSTALLED) ## lint, format, types, and the direction of imports
 	@$(BIN)/ruff check

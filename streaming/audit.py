@@ -133,6 +133,8 @@ def table_version(commits: list[dict[str, Any]], cluster: str, plan_version: int
                 )
             if last <= plan_version:
                 reached = int(commit["version"])
+    if reached is None and any(int(commit["version"]) == 0 for commit in commits):
+        return 0  # nothing had been brought when the table was new
     if reached is None:
         raise HistoryError(
             f"the table's log does not reach back to version {plan_version} of {cluster}: ask the journal", path=cluster

@@ -120,3 +120,26 @@ def _broker(broker: BrokerRecord | None) -> str:
     if broker is None or broker.state not in MEMBERS:
         return "not there"
     return f"{broker.state}, rack {broker.rack or '-'}, capacity {broker.capacity:g}"
+
+
+@click.command()
+@click.argument("cluster")
+@click.option("--version", type=click.IntRange(min=1), help="Default: the newest that moves replicas.")
+@click.option("--out", metavar="FILE", required=True, help='The HTML file to write; "-" is stdout.')
+@conf_option
+def report(cluster: str, version: int | None, out: str, conf: str | None) -> None:
+    """Write one HTML file to look at: a plan before and after, what moves, and the cluster's history.
+
+    It loads nothing from anywhere, so it can be sent by mail and opened offline.
+
+    \b
+    Example:
+      replica-planner report east --version 4 --out report.html
+    """
+    from streaming.cli.offline import write_text
+    from streaming.report import write_report
+
+    history = History(load_config(conf).tables.root)
+    write_text(out, write_report(history, history.cluster(cluster), version))
+    if out != "-":
+        click.echo(f"{out} written")

@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "describe": "streaming.cli.reading",
     "why": "streaming.cli.audit",
     "diff": "streaming.cli.audit",
+    "report": "streaming.cli.audit",
     "events": "streaming.cli.reading",
     "place": "streaming.cli.offline",
     "replan": "streaming.cli.offline",
