@@ -13,6 +13,7 @@ from streaming.events import decode
 from streaming.state import ClusterState
 from streaming.version import EventRecord, PlanVersion
 
+RACKS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -86,3 +87,7 @@ def outcomes(result: BatchResult) -> dict[str, str]:
 
 def reasons(result: BatchResult) -> dict[str, str]:
     return {e.event_id or e.place: e.reason for e in result.unplanned}
+
+
+def line(version: PlanVersion) -> str:
+    return f"v{version.plan_version} {version.kind} {version.approval}: {version.cause}"

@@ -4,23 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.version import PlanVersion
-from tests.streaming.driving import Driver, outcomes, reasons
-
-RACKS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
-
-
-def line(version: PlanVersion) -> str:
-    return f"v{version.plan_version} {version.kind} {version.approval}: {version.cause}"
-
-
-@pytest.fixture
-def six() -> Driver:
-    """Six brokers in three racks, with one topic of six partitions on all of them."""
-    driver = Driver()
-    driver.racks(RACKS)
-    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
-    return driver
+from tests.streaming.driving import RACKS, Driver, line, outcomes, reasons
 
 
 def test_events_that_move_nothing_share_a_version() -> None:
@@ -141,23 +125,6 @@ def test_a_failed_broker_keeps_its_replicas_until_its_grace_is_over(six: Driver)
     assert not six.batch(minute=99).versions
 
 
-def test_moves_come_in_waves_that_spare_every_broker_and_take_the_endangered_first() -> None:
-    driver = Driver("[policy]\nwave_moves = 1\n")
-    driver.racks({"a": [1, 2, 3], "b": [4, 5, 6], "c": [7, 8, 9]})
-    driver.batch(driver.event("topic_created", topic="t", partitions=9, replication_factor=3))
-    replicas = next(row for row in driver.layout()["t"] if 1 in row)
-    partition = driver.layout()["t"].index(replicas)
-    alone = {"topic": "t", "partition": partition, "replicas": replicas, "isr": [replicas[-1]], "leader": replicas[-1]}
-    driver.batch(driver.event("assignment_observed", partitions=[alone], minute=1))
-    (heal,) = driver.batch(driver.event("broker_left", broker_id=1, reason="decommissioned", minute=2)).versions
-    (block,) = heal.moves
-    assert block.waves is not None
-    pairs = zip(block.waves.tolist(), block.rows(), strict=True)
-    copies = {(wave, broker) for wave, (_, old, new, _) in pairs for broker in set(new) - set(old)}
-    assert len(copies) == heal.numbers.moved_replicas == 3
-    assert block.waves[block.partitions.tolist().index(partition)] == 1
-
-
 def test_a_failed_broker_that_returns_is_not_healed(six: Driver) -> None:
     before = six.layout()
     six.batch(six.event("broker_left", broker_id=3, reason="failed", minute=1))
@@ -215,78 +182,10 @@ def test_what_cannot_be_healed_is_healed_when_a_broker_joins() -> None:
     assert sorted(driver.layout()["t"][0]) == [1, 2, 4]
 
 
-def test_a_rebalance_waits_for_approval_and_is_applied_exactly_as_proposed(six: Driver) -> None:
-    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
-    before = six.layout()
-    (proposed,) = six.batch(six.event("rebalance_requested", minute=2)).versions
-    assert (proposed.kind, proposed.approval) == ("rebalance", "proposed")
-    assert six.layout() == before
-    approval = six.event("plan_approved", plan_version=proposed.plan_version, digest=proposed.digest, minute=3)
-    (approved,) = six.batch(approval).versions
-    assert (approved.approval, approved.base_version) == ("approved", proposed.plan_version)
-    assert approved.digest == proposed.digest
-    assert approved.moves == proposed.moves
-    assert six.layout() != before
-    assert sum(replicas.count(7) for replicas in six.layout()["t"]) == 2
-
-
-def test_an_approval_with_another_digest_is_rejected(six: Driver) -> None:
-    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
-    (proposed,) = six.batch(six.event("rebalance_requested", minute=2)).versions
-    result = six.batch(six.event("plan_approved", event_id="x", plan_version=proposed.plan_version, digest="no"))
-    assert outcomes(result) == {"x": "rejected"}
-    assert "is not that of version" in reasons(result)["x"]
-
-
-def test_an_approval_is_stale_once_the_cluster_moved_on(six: Driver) -> None:
-    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
-    (proposed,) = six.batch(six.event("rebalance_requested", minute=2)).versions
-    six.batch(six.event("topic_created", topic="u", minute=3))
-    result = six.batch(
-        six.event("plan_approved", event_id="x", plan_version=proposed.plan_version, digest=proposed.digest)
-    )
-    assert outcomes(result) == {"x": "stale"}
-    assert "the cluster is at version 5" in reasons(result)["x"]
-
-
-def test_a_rejected_plan_stays_on_record_and_can_no_longer_be_approved(six: Driver) -> None:
-    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
-    (proposed,) = six.batch(six.event("rebalance_requested", minute=2)).versions
-    of = {"plan_version": proposed.plan_version, "digest": proposed.digest}
-    (rejection,) = six.batch(six.event("plan_rejected", **of)).versions
-    assert (rejection.kind, rejection.approval, rejection.base_version) == ("rejection", "rejected", 4)
-    assert outcomes(six.batch(six.event("plan_approved", event_id="x", **of))) == {"x": "stale"}
-
-
 def test_a_balanced_cluster_needs_no_rebalance(six: Driver) -> None:
     result = six.batch(six.event("rebalance_requested", event_id="r"))
     assert outcomes(result) == {"r": "no_effect"}
     assert reasons(result) == {"r": "the cluster is in balance"}
-
-
-def test_a_rollback_restores_the_layout_as_a_new_version(six: Driver) -> None:
-    before = six.layout()
-    (healed,) = six.batch(six.event("broker_left", broker_id=3, reason="decommissioned", minute=1)).versions
-    six.batch(six.event("broker_joined", broker_id=3, rack="b", minute=2))
-    roll = six.event("plan_rolled_back", plan_version=healed.plan_version, digest=healed.digest, minute=3)
-    (rolled,) = six.batch(roll).versions
-    assert (rolled.kind, rolled.base_version, rolled.numbers.moved_replicas) == ("rollback", healed.plan_version, 3)
-    assert six.layout() == before
-
-
-def test_a_rollback_onto_a_broker_that_is_gone_is_rejected(six: Driver) -> None:
-    (healed,) = six.batch(six.event("broker_left", broker_id=3, reason="unregistered", minute=1)).versions
-    roll = six.event("plan_rolled_back", event_id="x", plan_version=healed.plan_version, digest=healed.digest)
-    result = six.batch(roll)
-    assert outcomes(result) == {"x": "rejected"}
-    assert "cannot be undone" in reasons(result)["x"]
-
-
-def test_a_rollback_is_stale_where_a_partition_has_changed_since(six: Driver) -> None:
-    (healed,) = six.batch(six.event("broker_left", broker_id=3, reason="decommissioned", minute=1)).versions
-    six.batch(six.event("topic_deleted", topic="t", minute=2))
-    roll = six.event("plan_rolled_back", event_id="x", plan_version=healed.plan_version, digest=healed.digest)
-    assert outcomes(six.batch(roll)) == {"x": "stale"}
 
 
 def test_the_replication_factor_is_raised_and_lowered(six: Driver) -> None:
@@ -326,13 +225,6 @@ def test_an_observation_adopts_what_is_new_and_corrects_what_differs(six: Driver
     assert six.layout()["t"][0] == [6, 4, 2]
     again = six.batch(six.event("assignment_observed", event_id="again", partitions=observed))
     assert outcomes(again) == {"again": "no_effect"}
-
-
-def test_a_preferred_election_moves_nothing(six: Driver) -> None:
-    before = six.layout()
-    (election,) = six.batch(six.event("preferred_election_requested")).versions
-    assert (election.kind, election.numbers.partitions_changed, election.numbers.moved_replicas) == ("election", 6, 0)
-    assert six.layout() == before
 
 
 def test_progress_is_recorded_and_changes_no_version(six: Driver) -> None:
@@ -392,142 +284,3 @@ def test_clusters_do_not_disturb_each_other(six: Driver) -> None:
     )
     assert six.layout() == before
     assert six.memory.clusters["other"].version == 3
-
-
-def test_policy_decides_what_a_departure_triggers() -> None:
-    driver = Driver('[policy]\non_failed = "nothing"\non_decommissioned = "nothing"\n')
-    driver.racks(RACKS)
-    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
-    before = driver.layout()
-    driver.batch(driver.event("broker_left", broker_id=3, reason="failed", minute=1))
-    driver.batch(driver.event("broker_left", broker_id=4, reason="decommissioned", minute=1))
-    driver.batch(minute=999)
-    assert driver.layout() == before
-
-
-def test_a_gated_heal_records_the_departure_at_once_and_proposes_the_moves() -> None:
-    driver = Driver('[policy]\napproval = ["heal"]\n')
-    driver.racks(RACKS)
-    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
-    before = driver.layout()
-    fact, proposal = driver.batch(driver.event("broker_left", broker_id=3, reason="decommissioned", minute=1)).versions
-    assert (fact.kind, fact.approval) == ("membership", "not_required")
-    assert (proposal.kind, proposal.approval) == ("heal", "proposed")
-    assert driver.layout() == before
-    driver.batch(driver.event("plan_approved", plan_version=4, digest=proposal.digest))
-    assert all(3 not in replicas for replicas in driver.layout()["t"])
-
-
-def test_joins_that_follow_one_another_are_answered_by_one_rebalance() -> None:
-    driver = Driver('[policy]\non_joined = "rebalance"\nsettle = "2m"\napproval = []\n')
-    driver.racks(RACKS)
-    driver.batch(driver.event("topic_created", topic="t", partitions=12, replication_factor=3), minute=5)
-    driver.batch(driver.event("broker_joined", broker_id=7, rack="a", minute=10))
-    driver.batch(driver.event("broker_joined", broker_id=8, rack="b", minute=11))
-    assert not driver.batch(minute=12.9).versions
-    (version,) = driver.batch(minute=13).versions
-    assert line(version) == "v5 rebalance not_required: brokers 7, 8 joined, settled at 2026-01-01T00:13:00Z"
-    assert version.numbers.moved_replicas == version.numbers.lower_bound == 8
-    assert not driver.batch(minute=99).versions
-
-
-def test_failures_that_follow_one_another_are_healed_by_one_plan() -> None:
-    driver = Driver('[policy]\nsettle = "2m"\n')
-    driver.racks({"a": [1, 2, 3], "b": [4, 5, 6], "c": [7, 8, 9]})
-    driver.batch(driver.event("topic_created", topic="t", partitions=9, replication_factor=3))
-    for minute, broker in ((1, 1), (2, 4), (10, 7)):
-        driver.batch(driver.event("broker_left", broker_id=broker, reason="failed", minute=minute))
-    assert not driver.batch(minute=31.9).versions
-    (first,) = driver.batch(minute=32).versions
-    assert first.cause == "grace of brokers 1, 4 over at 2026-01-01T00:32:00Z"
-    assert first.numbers.moved_replicas == first.numbers.lower_bound == 6
-    (second,) = driver.batch(minute=40).versions
-    assert second.cause == "grace of broker 7 over at 2026-01-01T00:40:00Z"
-
-
-def test_a_decommissioning_waits_for_nothing() -> None:
-    driver = Driver('[policy]\nsettle = "10m"\n')
-    driver.racks(RACKS)
-    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
-    assert driver.batch(driver.event("broker_left", broker_id=3, reason="decommissioned")).versions[0].kind == "heal"
-
-
-def test_what_makes_a_proposal_stale_says_so(six: Driver) -> None:
-    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
-    (proposed,) = six.batch(six.event("rebalance_requested", minute=2)).versions
-    (again,) = six.batch(six.event("rebalance_requested", minute=3)).versions
-    (created,) = six.batch(six.event("topic_created", topic="u", minute=4)).versions
-    (later,) = six.batch(six.event("topic_created", topic="w", minute=5)).versions
-    assert [v.supersedes for v in (proposed, again, created, later)] == [
-        None,
-        proposed.plan_version,
-        again.plan_version,
-        None,
-    ]
-
-
-OBSERVED = [{"topic": "t", "partition": 0, "replicas": [6, 4, 2]}, {"topic": "new", "partition": 0, "replicas": [1, 3]}]
-
-
-def drifting(policy: str) -> Driver:
-    driver = Driver(f"[policy]\n{policy}\n")
-    driver.racks(RACKS)
-    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
-    return driver
-
-
-def test_drift_is_reported_and_changes_nothing() -> None:
-    driver = drifting('on_drift = "report"')
-    planned = driver.layout()["t"]
-    adopted, drift = driver.batch(driver.event("assignment_observed", partitions=OBSERVED)).versions
-    assert line(adopted) == "v3 observation not_required: observed: 1 partitions adopted, 0 corrected"
-    assert line(drift) == "v4 drift reported: drift: 1 partitions are not where they were planned"
-    assert [list(m.rows()) for m in drift.moves] == [[(0, planned[0], [6, 4, 2], "drifted")]]
-    assert driver.layout() == {"new": [[1, 3]], "t": planned}
-
-
-@pytest.mark.parametrize(("gated", "approval"), [("[]", "not_required"), ('["restore"]', "proposed")])
-def test_drift_is_planned_back(gated: str, approval: str) -> None:
-    driver = drifting(f'on_drift = "restore"\napproval = {gated}')
-    planned = driver.layout()["t"]
-    restore = driver.batch(driver.event("assignment_observed", partitions=OBSERVED)).versions[-1]
-    assert (restore.kind, restore.approval) == ("restore", approval)
-    assert [list(m.rows()) for m in restore.moves] == [[(0, [6, 4, 2], planned[0], "drifted")]]
-    assert driver.layout()["t"] == planned
-
-
-def test_observed_roles_are_known_until_the_partition_moves(six: Driver) -> None:
-    replicas = six.layout()["t"][0]
-    seen = {"topic": "t", "partition": 0, "replicas": replicas, "leader": replicas[1], "isr": replicas[1:]}
-    ends = {str(b): 100 - i for i, b in enumerate(replicas)}
-    six.batch(six.event("assignment_observed", partitions=[seen | {"end_offsets": ends}], minute=1))
-    roles = six.memory.clusters["c"].topics["t"].roles
-    assert roles is not None
-    assert (roles.leader[0], roles.isr[0, :2].tolist()) == (replicas[1], replicas[1:])
-    assert roles.end_offsets[0].tolist() == [100, 99, 98]
-    assert roles.leader[1:].tolist() == [-1] * 5
-    six.batch(six.event("broker_left", broker_id=replicas[0], reason="decommissioned", minute=2))
-    moved = six.memory.clusters["c"].topics["t"].roles
-    assert moved is not None
-    assert moved.leader[0] == -1
-
-
-def test_the_budget_limits_a_rebalance() -> None:
-    driver = Driver("[policy]\nmax_moves = 1\napproval = []\n")
-    driver.racks(RACKS)
-    driver.batch(driver.event("topic_created", topic="t", partitions=6, replication_factor=3))
-    driver.batch(driver.event("broker_joined", broker_id=7, rack="a", minute=1))
-    (version,) = driver.batch(driver.event("rebalance_requested", max_moves=5, minute=2)).versions
-    assert version.numbers.moved_replicas == 1
-
-
-def test_excluded_topics_are_left_alone() -> None:
-    driver = Driver('[policy]\nexclude_topics = ["__*"]\napproval = []\n')
-    driver.racks(RACKS)
-    for topic in ("t", "__offsets"):
-        driver.batch(driver.event("topic_created", topic=topic, partitions=6, replication_factor=3))
-    before = driver.layout()
-    driver.batch(driver.event("broker_joined", broker_id=7, rack="a", minute=1))
-    driver.batch(driver.event("rebalance_requested", minute=2))
-    assert driver.layout()["__offsets"] == before["__offsets"]
-    assert driver.layout()["t"] != before["t"]
