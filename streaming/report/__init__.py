@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -38,6 +39,4 @@ def page(data: dict[str, Any]) -> str:
         "script": (parts / "report.js").read_text(encoding="utf-8"),
     }
     text = (parts / "page.html").read_text(encoding="utf-8")
-    for name, value in values.items():
-        text = text.replace(f"{{{{ {name} }}}}", value, 1)
-    return text
+    return re.sub(r"\{\{ (\w+) \}\}", lambda place: values[place[1]], text)

@@ -86,7 +86,7 @@
     const line = (name, field, tone) => ({ type: "scatter", mode: "lines+markers", name, x: xs, y: versions.map((v) => v[field]), text: words,
       hovertemplate: "version %{x}, %{text}<extra>" + name + " %{y}</extra>", marker: { color: colour(tone), size: 5 }, line: { shape: "hv" } });
     draw("timeline", [line("most replicas", "high", "--after"), line("fewest replicas", "low", "--before")],
-      layout("Replicas on the fullest and the emptiest broker", { xaxis: axis("plan version"), yaxis: axis("", { rangemode: "tozero" }),
+      layout("Fullest and emptiest broker", { xaxis: axis("plan version"), yaxis: axis("", { rangemode: "tozero" }),
         shapes: [{ type: "line", x0: xs[index], x1: xs[index], yref: "paper", y0: 0, y1: 1, line: { color: colour("--mark"), width: 2 } }] }),
       `${versions.length} plan versions, ${xs[0]} to ${xs[xs.length - 1]}; use the slider below to go through them`);
   };

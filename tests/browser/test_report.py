@@ -124,6 +124,7 @@ def test_the_counts_at_the_end_are_those_of_the_layout(opened: Opened) -> None:
 def test_a_screen_reader_finds_its_way(opened: Opened) -> None:
     page = opened.page
     assert page.locator("html").get_attribute("lang") == "en"
+    assert page.locator("h1").inner_text() == page.title() == "c version 6: rebalance"
     assert page.locator("main").count() == page.locator("h1").count() == 1
     assert [page.locator("label[for=slider]").count(), page.locator("[aria-live=polite]").count()] == [1, 1]
     page.keyboard.press("Tab")
