@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -78,13 +78,14 @@ def test_three_ways_give_the_same_layout_at_every_version(audit: Audit) -> None:
 
 def test_timestamp_as_of_is_version_as_of(audit: Audit, spark: SparkSession) -> None:
     commits = {int(c["version"]): c for c in audit.history.commits(ASSIGNMENTS)}
-    table = audit.tables.identifier(ASSIGNMENTS)
+    spark.sql(f"CREATE TABLE IF NOT EXISTS travelled USING delta LOCATION '{audit.tables.path(ASSIGNMENTS)}'")
     for number in version_numbers(audit)[::4]:
         version = table_version(list(commits.values()), audit.cluster, number)
-        then = commits[version]["timestamp"] / 1000
-        by_time = spark.sql(f"SELECT * FROM {table} TIMESTAMP AS OF timestamp_seconds({then})")
-        by_version = spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}")
+        then = datetime.fromtimestamp(commits[version]["timestamp"] / 1000, UTC).isoformat(timespec="milliseconds")
+        by_time = spark.sql(f"SELECT * FROM travelled TIMESTAMP AS OF '{then}'")
+        by_version = spark.sql(f"SELECT * FROM travelled VERSION AS OF {version}")
         assert layout_in(by_time) == layout_in(by_version) == layout_of(audit.history.state(audit.cluster, number))
+    spark.sql("DROP TABLE travelled")
 
 
 def test_housekeeping_inside_the_window_changes_no_answer(audit: Audit, spark: SparkSession) -> None:
