@@ -8,3 +8,20 @@ from numpy.typing import NDArray
 BoolArray = NDArray[np.bool_]
 Int64Array = NDArray[np.int64]
 Float64Array = NDArray[np.float64]
+
+
+def any_in_row(matrix: BoolArray) -> BoolArray:
+    """Whether any cell of each row is set; shapes ``(q, W)`` and ``(q,)``."""
+    # Column by column: reducing over a short inner axis costs several times as much.
+    result = np.zeros(matrix.shape[0], np.bool_)
+    for column in range(matrix.shape[1]):
+        result |= matrix[:, column]
+    return result
+
+
+def count_in_row(matrix: BoolArray) -> Int64Array:
+    """How many cells of each row are set; shapes ``(q, W)`` and ``(q,)``."""
+    result = np.zeros(matrix.shape[0], np.int64)
+    for column in range(matrix.shape[1]):
+        result += matrix[:, column]
+    return result

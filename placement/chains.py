@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.arrays import BoolArray, Int64Array
+from placement.arrays import BoolArray, Int64Array, count_in_row
 from placement.model import Int32Array
 from placement.seats import first_of_each, within_quota
 
@@ -28,7 +28,7 @@ class Arcs:
         """Take the matrices of :func:`placement.leaders.elect`, and who leads at the start."""
         can = cost < _FAR
         # Half the bytes, half the time: millions of places are read for every length of chain.
-        choice = np.flatnonzero((can & (can.sum(axis=1) > 1)[:, None]).reshape(-1))
+        choice = np.flatnonzero((can & (count_in_row(can) > 1)[:, None]).reshape(-1))
         self.row, self.place = (part.astype(np.int32) for part in np.divmod(choice, cost.shape[1]))
         self.broker = replicas.reshape(-1)[choice]
         self.cost = cost.reshape(-1)[choice].astype(np.int32)

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from placement.arrays import BoolArray, Float64Array, Int64Array
+from placement.arrays import BoolArray, Float64Array, Int64Array, count_in_row
 from placement.chains import Arcs, distances, reachable, route
 from placement.model import Int32Array
 from placement.seats import within_quota
@@ -90,10 +90,12 @@ def _start(
     replicas: Int32Array, cost: Int64Array, base: Int64Array, high: Int64Array, capacity: Float64Array
 ) -> Int64Array:
     """The cheapest place of each row; among equally cheap ones, those whose brokers have room."""
-    least = cost.min(axis=1)
+    least = cost[:, 0].copy()
+    for column in range(1, cost.shape[1]):
+        np.minimum(least, cost[:, column], out=least)
     tied = cost == least[:, None]
     leading: Int64Array = tied.argmax(axis=1)
-    waiting = np.flatnonzero(tied.sum(axis=1) > 1)
+    waiting = np.flatnonzero(count_in_row(tied) > 1)
     sure = np.ones(leading.size, np.bool_)
     sure[waiting] = False
     load = base + np.bincount(replicas[sure, leading[sure]], minlength=base.size)

@@ -224,7 +224,11 @@ class Assignment:
     @property
     def replication_factor(self) -> Int32Array:
         """The number of replicas of each row, shape ``(P,)``."""
-        return np.asarray((self.replicas != NO_BROKER).sum(axis=1), np.int32)
+        # Column by column: reducing over a short inner axis costs several times as much.
+        result = np.zeros(len(self), np.int32)
+        for column in range(self.replicas.shape[1]):
+            result += self.replicas[:, column] != NO_BROKER
+        return result
 
     def rows(self) -> Iterable[tuple[str, int, tuple[int, ...]]]:
         """``(topic, partition, replicas)`` in canonical order."""

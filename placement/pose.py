@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from placement.arrays import BoolArray, Int64Array
+from placement.arrays import BoolArray, Int64Array, any_in_row
 from placement.drop import drop
 from placement.errors import InvalidReplicationFactorError
 from placement.fleet import Fleet
@@ -30,7 +30,7 @@ def pose(
     """
     index = fleet.index_of(assignment.replicas)
     factor = _factors(assignment, terms.replication_factors)
-    changed = (index >= fleet.present).any(axis=1) | (factor != assignment.replication_factor)
+    changed = any_in_row(index >= fleet.present) | (factor != assignment.replication_factor)
     is_open = changed if terms.mode == "heal" else np.ones(len(assignment), np.bool_)
     if terms.exclude_topics:
         is_open &= ~np.array([t in terms.exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]

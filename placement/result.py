@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.arrays import BoolArray, Int64Array
+from placement.arrays import BoolArray, Int64Array, any_in_row
 from placement.digest import digest_of
 from placement.fleet import count_in_rack
 from placement.leaders import FRESH, KEEP, NEVER, SURVIVOR, elect
@@ -22,7 +22,7 @@ def conclude(terms: Terms, before: Assignment, state: State, certificate: Certif
     problem = state.problem
     fleet, n = problem.fleet, problem.fleet.usable
     index = _all_rows(state)
-    fixed = _untouchable(terms, before) | ~(fleet.leads[index] & (index != NO_BROKER)).any(axis=1)
+    fixed = _untouchable(terms, before) | ~any_in_row(fleet.leads[index] & (index != NO_BROKER))
     index = _elected(problem, index, fixed)
     row = np.flatnonzero(_differs(problem.layout, index))
     ids = np.append(fleet.ids, np.int32(NO_BROKER))
@@ -111,7 +111,7 @@ def _first(replicas: Int32Array, leading: Int64Array) -> Int32Array:
 
 def _differs(before: Int32Array, after: Int32Array) -> BoolArray:
     width = before.shape[1]
-    return np.asarray((before != after[:, :width]).any(axis=1) | (after[:, width:] != NO_BROKER).any(axis=1))
+    return any_in_row(before != after[:, :width]) | any_in_row(after[:, width:] != NO_BROKER)
 
 
 def _reasons(state: State, index: Int32Array, row: Int64Array) -> NDArray[np.uint8]:
