@@ -83,6 +83,12 @@ class ClusterAudit:
         """Begin with nothing."""
         self.state = ClusterState(self.cluster_id)
 
+    def take(self, versions: Iterable[PlanVersion]) -> None:
+        """Believe these versions: somebody else audits them."""
+        for version in versions:
+            self.state.fold(version)
+            self.known[version.plan_version] = version
+
     def run(self, rows: Iterable[tuple[Batch, PlanVersion]]) -> Difference | None:
         """Audit rows in the order of their versions; the first difference, if there is one."""
         for batch, group in groupby(rows, key=lambda row: row[0]):

@@ -6,8 +6,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
+from multiprocessing import get_context
 from typing import Any, Final
 
 import pyarrow as pa
@@ -27,6 +30,9 @@ _APPENDS: Final = ("WRITE", "STREAMING UPDATE", "CREATE TABLE", "OPTIMIZE", "ADD
 
 _BROUGHT: Final = re.compile(r"(?P<cluster>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?(?: |$)")
 
+_LONG: Final = 200
+"""Versions from which on it pays to start more processes."""
+
 _ROWS_AT_ONCE: Final = 64
 """Versions that are held as objects at a time."""
 
@@ -41,17 +47,52 @@ class Verified:
     difference: Difference | None
 
 
-def verify_clusters(history: History, clusters: Sequence[str]) -> Iterator[Verified]:
-    """Verify clusters one after the other."""
-    refused, newest = _received(history)
-    log = _table_log(history)
+def verify_clusters(history: History, clusters: Sequence[str], processes: int = 1) -> Iterator[Verified]:
+    """Verify clusters one after the other; a long journal in as many parts as there are processes."""
     for cluster in clusters:
-        audit = ClusterAudit(cluster, refused.get(cluster, {}), newest)
-        table = history.plans(PLANS.schema.names, Span(cluster))
-        difference = audit.run(_rows(table))
-        difference = difference or _check_log(cluster, audit.state.version, log)
+        versions = history.plans([], Span(cluster)).num_rows
+        if processes == 1 or versions < _LONG:
+            yield verify_part(history.root, cluster, 0, None)
+            continue
+        step = -(-versions // processes)
+        bounds = [(start, min(start + step, versions)) for start in range(0, versions, step)]
+        # Forked children would inherit Arrow's locks, but not the threads that hold them.
+        with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+            ends = [end if end < versions else None for _, end in bounds]
+            futures = [
+                pool.submit(verify_part, history.root, cluster, start, end)
+                for (start, _), end in zip(bounds, ends, strict=True)
+            ]
+            parts = [future.result() for future in futures]
+        first = next((part.difference for part in parts if part.difference), None)
+        good = list(takewhile(lambda part: part.difference is None, parts))
+        counted = parts[: len(good) + 1]
+        yield Verified(cluster, sum(part.versions for part in counted), sum(part.moves for part in counted), first)
+
+
+def verify_part(root: str, cluster: str, start: int, end: int | None) -> Verified:
+    """Derive the versions after ``start`` up to ``end`` again, on the fold of those before.
+
+    The last part, without an end, also checks the table's log and the projections.
+    """
+    history = History(root)
+    refused, newest = _received(history)
+    audit = ClusterAudit(cluster, refused.get(cluster, {}), newest)
+    rows = list(_rows(history.plans(PLANS.schema.names, Span(cluster))))
+    first, last = _edge(rows, start), _edge(rows, len(rows) if end is None else end)
+    audit.take([version for _, version in rows[:first]])
+    difference = audit.run(rows[first:last])
+    if end is None:
+        difference = difference or _check_log(cluster, audit.state.version, _table_log(history))
         difference = difference or _check_projections(history, cluster, audit.known)
-        yield Verified(cluster, len(audit.known), audit.moves, difference)
+    return Verified(cluster, len(audit.known) - first, audit.moves, difference)
+
+
+def _edge(rows: Sequence[tuple[Batch, PlanVersion]], place: int) -> int:
+    """The end of the batch that this place is in: batches are derived whole."""
+    while 0 < place < len(rows) and rows[place][0] == rows[place - 1][0]:
+        place += 1
+    return place
 
 
 def _rows(table: pa.Table) -> Iterator[tuple[Batch, PlanVersion]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,7 @@ def _verify_journal(cluster: str | None, conf: str | None, *, as_json: bool) -> 
     clusters = [history.cluster(cluster)] if cluster else history.clusters()
     found = []
     start = time.monotonic()
-    for verified in verify_clusters(history, clusters):
+    for verified in verify_clusters(history, clusters, processes=os.cpu_count() or 1):
         found.append(verified)
         if not as_json:
             _say(verified, time.monotonic() - start)

@@ -89,6 +89,34 @@ def test_an_honest_journal_comes_out_the_same(tmp_path: Path, seed: int) -> None
     assert len({version.kind for version in driver.journal}) >= 4
 
 
+@pytest.mark.parametrize("changed", [None, 3, 60])
+def test_a_long_journal_is_verified_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: int | None
+) -> None:
+    """In any part the first difference of the whole is found, and every version is derived once."""
+    monkeypatch.setattr("streaming.verification._LONG", 10)
+    driver, results = random_history(3, 120)
+    count = len(driver.journal)
+    assert count > 62
+    versions = [v for result in results for v in result.versions]
+    rows = [
+        versions_to_arrow([replace(v, cause="another") if v.plan_version == changed else v], "app", result.batch_id)
+        for result in results
+        for v in result.versions
+    ]
+    write_batches(tmp_path, *(replace(result, versions=[]) for result in results))
+    write_deltalake(tmp_path / "plans", pa.concat_tables(rows))
+    (found,) = verify_clusters(History(str(tmp_path)), ["c"], processes=2)
+    assert len(versions) == count
+    if changed is None:
+        assert (found.difference, found.versions) == (None, count)
+        assert found.moves == sum(block.partitions.size for v in versions for block in v.moves)
+    else:
+        assert found.difference is not None
+        assert found.difference.plan_version == changed
+        assert found.versions < changed
+
+
 @pytest.fixture
 def driver() -> Driver:
     """Brokers, two topics, a failure healed after its grace, a proposal approved and rolled back."""
