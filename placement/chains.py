@@ -63,15 +63,16 @@ def distances(arcs: Arcs, part: Int32Array, start: Int64Array) -> Int64Array:
     # Arcs from a grid come by receiver, and then whole groups reduce at once.
     first = np.flatnonzero(np.append(True, broker[1:] != broker[:-1])) if broker.size else broker
     by_broker = first.size <= result.size
-    while True:
+    changed = start < _FAR
+    while changed.any():
         known = result.copy()
-        through = known[source] + price
         if by_broker and broker.size:
-            result[broker[first]] = np.minimum(known[broker[first]], np.minimum.reduceat(through, first))
+            result[broker[first]] = np.minimum(known[broker[first]], np.minimum.reduceat(known[source] + price, first))
         else:
-            np.minimum.at(result, broker, through)
-        if np.array_equal(known, result):
-            return result
+            ahead = np.flatnonzero(changed[source])
+            np.minimum.at(result, broker[ahead], known[source[ahead]] + price[ahead])
+        changed = result < known
+    return result
 
 
 def reachable(arcs: Arcs, part: Int32Array, start: BoolArray, *, backwards: bool) -> BoolArray:
