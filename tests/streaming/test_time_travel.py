@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -77,12 +77,13 @@ def test_three_ways_give_the_same_layout_at_every_version(audit: Audit) -> None:
 
 
 def test_timestamp_as_of_is_version_as_of(audit: Audit, spark: SparkSession) -> None:
-    commits = {int(c["version"]): c for c in audit.history.commits(ASSIGNMENTS)}
+    commits = audit.history.commits(ASSIGNMENTS)
     spark.sql(f"CREATE TABLE IF NOT EXISTS travelled USING delta LOCATION '{audit.tables.path(ASSIGNMENTS)}'")
+    committed = spark.sql("DESCRIBE HISTORY travelled").selectExpr("version", "CAST(timestamp AS STRING) AS at")
+    times = {row.version: row["at"] for row in committed.collect()}
     for number in version_numbers(audit)[::4]:
-        version = table_version(list(commits.values()), audit.cluster, number)
-        then = datetime.fromtimestamp(commits[version]["timestamp"] / 1000, UTC).isoformat(timespec="milliseconds")
-        by_time = spark.sql(f"SELECT * FROM travelled TIMESTAMP AS OF '{then}'")
+        version = table_version(commits, audit.cluster, number)
+        by_time = spark.sql(f"SELECT * FROM travelled TIMESTAMP AS OF '{times[version]}'")
         by_version = spark.sql(f"SELECT * FROM travelled VERSION AS OF {version}")
         assert layout_in(by_time) == layout_in(by_version) == layout_of(audit.history.state(audit.cluster, number))
     spark.sql("DROP TABLE travelled")
