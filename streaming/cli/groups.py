@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -60,8 +61,8 @@ def generate(
 
 @click.command()
 @click.option("--key", help="One key: print its partition.")
-@click.option("--keys-file", metavar="F", help='A file with one key a line ("-" is stdin), or a .parquet file.')
-@click.option("--column", help="The column of a .parquet file; the first one without it.")
+@click.option("--keys-file", metavar="F", help="One key a line, or a .parquet file or Delta table.")
+@click.option("--column", help="The column of a table; the first one without it.")
 @click.option("--partitions", "counts", type=click.IntRange(min=1), multiple=True, required=True)
 @json_option
 def partition(
@@ -97,24 +98,31 @@ def partition(
 
 
 def read_keys(path: str, column: str | None = None) -> Any:
-    """The keys of a text file, or a column of a Parquet file.
+    """The keys of a text file, or a column of a Parquet file or a Delta table.
 
     Raises:
         InputError: it cannot be read, or has no such column.
     """
-    if not path.endswith(".parquet"):
+    is_table = Path(path, "_delta_log").is_dir()
+    if not is_table and not path.endswith(".parquet"):
         return read_text(path).splitlines()
     import pyarrow as pa
-    import pyarrow.parquet as pq
+    import pyarrow.dataset as ds
 
     try:
-        names = pq.read_schema(path).names
+        if is_table:
+            from streaming.scanning import dataset
+
+            source = dataset(path)
+        else:
+            source = ds.dataset(path, format="parquet")
+        names = source.schema.names
         chosen = column or names[0]
         if chosen not in names:
             raise InputError(f"{path}: has no column {chosen!r}: there are {', '.join(names)}", path=path)
-        return pq.read_table(path, columns=[chosen])[chosen].combine_chunks()
+        return source.to_table(columns=[chosen])[chosen].combine_chunks()
     except (OSError, pa.ArrowInvalid) as error:
-        raise InputError(f"{path}: cannot be read as Parquet: {error}", path=path) from error
+        raise InputError(f"{path}: cannot be read as a table: {error}", path=path) from error
 
 
 @click.command()

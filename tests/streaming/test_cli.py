@@ -278,6 +278,9 @@ def test_partition_says_where_a_key_goes_and_how_keys_spread(run: Run, tmp_path:
     pq.write_table(keys, tmp_path / "keys.parquet")
     args = ("partition", "--keys-file", "keys.parquet", "--partitions", 12, "--json")
     assert json.loads(run(*args, "--column", "key").stdout)[0]["without_key"] == 1
+    write_deltalake(tmp_path / "keys", keys)
+    table = run("partition", "--keys-file", "keys", "--partitions", 12, "--json", "--column", "key")
+    assert json.loads(table.stdout)[0]["without_key"] == 1
     missing = run(*args, "--column", "no")
     assert (missing.exit_code, "has no column 'no': there are id, key" in missing.stderr) == (2, True)
 
