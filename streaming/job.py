@@ -14,7 +14,7 @@ from streaming.config import Config, KafkaSource
 from streaming.errors import JobError
 from streaming.guard import only_writer
 from streaming.microbatch import MicroBatches, Observer
-from streaming.session import spark_session
+from streaming.session import hushed, spark_session
 from streaming.sources import read_lines
 from streaming.tables import Tables
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS: Final = 0.1
 QUIET_SECONDS: Final = 5.0
+QUIET_POLL_SECONDS: Final = 0.02
 QUERY_NAME: Final = "replica-planner"
 
 
@@ -104,20 +105,28 @@ def _start(spark: SparkSession, config: Config, batches: MicroBatches, *, once: 
 def _watch(query: StreamingQuery, batches: MicroBatches, wish: threading.Event) -> None:
     while query.isActive and not wish.wait(POLL_SECONDS):
         pass
-    _wait_for_quiet(query)
-    batches.stop(query.stop)
+    if wish.is_set():
+        _wait_for_quiet(query)
+        # However well the moment is chosen, the next batch may have begun; what the JVM says of its end is no news.
+        with hushed():
+            batches.stop(query.stop)
+    else:
+        batches.stop(query.stop)
     failure = query.exception()
     if failure is not None and not wish.is_set():
         raise JobError(f"the streaming query failed: {first_line(str(failure))}") from failure
 
 
 def _wait_for_quiet(query: StreamingQuery) -> None:
-    """Wait for the end of a batch: a query that is stopped inside one fills the screen with a stack overflow."""
+    """Wait for the moment after a batch: a query that is stopped inside one fills the screen with a stack overflow."""
     pause = threading.Event()
-    for _ in range(int(QUIET_SECONDS / POLL_SECONDS)):
-        if not query.isActive or not query.status["isTriggerActive"]:
+    busy = False
+    for _ in range(int(QUIET_SECONDS / QUIET_POLL_SECONDS)):
+        active = query.isActive and bool(query.status["isTriggerActive"])
+        if not query.isActive or (busy and not active):
             return
-        pause.wait(POLL_SECONDS)
+        busy = active
+        pause.wait(QUIET_POLL_SECONDS)
 
 
 def first_line(text: str) -> str:

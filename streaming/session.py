@@ -13,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -26,7 +28,9 @@ from streaming.java import find_java
 
 DEFAULT_MASTER = "local[2]"
 STDERR = 2
+SILENCE_SECONDS = 0.3
 LOGGING = Path(__file__).with_name("log4j2.properties")
+_hushed = threading.Event()
 STARTED_ELSEWHERE = ("DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT")
 
 ALWAYS = {
@@ -126,5 +130,16 @@ def _pass_on(lines: Iterable[bytes]) -> None:
     Unbuffered on both sides: a daemon thread that holds a buffer's lock would abort Python at its end.
     """
     for line in lines:
-        if b"WARNING: Using incubator modules: jdk.incubator.vector" not in line:
+        if b"WARNING: Using incubator modules: jdk.incubator.vector" not in line and not _hushed.is_set():
             os.write(STDERR, line)
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Keep what the JVM says off the screen for as long as this lasts, and until it has stopped talking."""
+    _hushed.set()
+    try:
+        yield
+    finally:
+        time.sleep(SILENCE_SECONDS)
+        _hushed.clear()
