@@ -8,6 +8,7 @@ they bring the brokers closest to their targets. Cost: O(rows * R^2), R the repl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from placement.arrays import BoolArray, Int64Array
 from placement.fleet import count_in_rack
 from placement.leaders import NEVER, elect
-from placement.model import NO_BROKER
+from placement.model import NO_BROKER, Int32Array
 from placement.state import State
 
 
@@ -68,27 +69,23 @@ def _movable(state: State, rows: Int64Array) -> BoolArray:
 
 def _excess(state: State, rows: Int64Array) -> BoolArray:
     """Places in racks above their window."""
-    problem = state.problem
-    result = _movable(state, rows)
-    replicas = state.current[rows]
-    for slot in range(replicas.shape[1]):
-        at = np.flatnonzero(result[:, slot])
-        rack = problem.fleet.rack[replicas[at, slot]]
-        count = count_in_rack(problem.fleet, replicas[at], rack)
-        result[at, slot] = count > problem.highest(rows[at], rack)
-    return result
+    return _above(state, rows, state.problem.highest)
 
 
 def _spare(state: State, rows: Int64Array) -> BoolArray:
     """Places in racks that stay in their window with one replica less."""
-    problem = state.problem
+    return _above(state, rows, state.problem.lowest)
+
+
+def _above(state: State, rows: Int64Array, bound: Callable[[Int64Array, Int32Array], Int64Array]) -> BoolArray:
+    """Movable places in racks that hold more of the row than the bound."""
+    fleet = state.problem.fleet
     result = _movable(state, rows)
     replicas = state.current[rows]
     for slot in range(replicas.shape[1]):
         at = np.flatnonzero(result[:, slot])
-        rack = problem.fleet.rack[replicas[at, slot]]
-        count = count_in_rack(problem.fleet, replicas[at], rack)
-        result[at, slot] = count > problem.lowest(rows[at], rack)
+        rack = fleet.rack[replicas[at, slot]]
+        result[at, slot] = count_in_rack(fleet, replicas[at], rack) > bound(rows[at], rack)
     return result
 
 

@@ -127,10 +127,6 @@ class ClusterState:
         """The brokers that new replicas may be placed on, by id."""
         return [b.to_core() for b in self.members() if b.state == "alive" and b.broker_id not in excluded]
 
-    def core_brokers(self) -> list[Broker]:
-        """All members as the core sees them, by id."""
-        return [b.to_core() for b in self.members()]
-
     def assignment(self, topics: Sequence[str] | None = None) -> Assignment:
         """The layout of all topics, or of some, as one value."""
         names = sorted(self.topics if topics is None else topics)
