@@ -8,7 +8,7 @@ INSTALLED := .venv/installed.stamp
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install java run test test-browser check bench lock clean
+.PHONY: help install java run test test-browser test-kafka check bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,13 +30,17 @@ java: $(INSTALLED)
 run: install ## play the story: a cluster grows, loses a broker, heals, is rebalanced
 	@$(BIN)/python -m examples.story $(ARGS)
 
-test: install ## run all tests; some of them: make test ARGS="-m 'not spark'"
+test: install ## run all tests but those on a real Kafka; some of them: make test ARGS="-m 'not spark'"
 	@case "$(ARGS)" in *"not browser"*) ;; *) sh tools/chromium.sh ;; esac
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --ignore=tests/live_kafka $(ARGS)
 
 test-browser: install ## open the report in a real browser, which is installed where it is missing
 	@sh tools/chromium.sh
 	@$(BIN)/python -m pytest -m browser $(ARGS)
+
+test-kafka: install ## run the tests on a real Kafka cluster, which Maven fetches once
+	@sh tools/maven.sh
+	@$(BIN)/python -m pytest -m kafka $(ARGS)
 
 check: $(INSTALLED) ## lint, format, types, and the direction of imports
 	@$(BIN)/ruff check

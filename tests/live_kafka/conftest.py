@@ -1,0 +1,43 @@
+"""One real cluster for all live tests, because starting it takes half a minute; each test gets it whole and empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from kafka import KafkaAdminClient
+
+from examples.local_kafka import LocalKafka, Security
+from tests.live_kafka.cluster import PASSWORD, RACKS, USER, alive, wait_until
+
+
+@pytest.fixture(scope="session")
+def running_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
+    folder = tmp_path_factory.mktemp("kafka")
+    with LocalKafka(folder / "nodes", RACKS, security=Security(folder / "tls", {USER: PASSWORD})) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def running_admin(running_kafka: LocalKafka) -> Iterator[KafkaAdminClient]:
+    with KafkaAdminClient(bootstrap_servers=running_kafka.bootstrap_servers()) as client:
+        yield client
+
+
+@pytest.fixture
+def kafka(running_kafka: LocalKafka, running_admin: KafkaAdminClient) -> LocalKafka:
+    """Five brokers in three racks, all alive, with no topics: whatever an earlier test left behind is gone."""
+    for broker in sorted(set(running_kafka.brokers) - set(RACKS)):
+        running_kafka.unregister(broker)
+    for broker in RACKS:
+        running_kafka.start_broker(broker)
+    wait_until(lambda: alive(running_admin) == set(RACKS), "all brokers are alive")
+    if topics := running_admin.list_topics():
+        running_admin.delete_topics(topics)
+    wait_until(lambda: not running_admin.list_topics(), "no topics are left")
+    return running_kafka
+
+
+@pytest.fixture
+def admin(kafka: LocalKafka, running_admin: KafkaAdminClient) -> KafkaAdminClient:
+    return running_admin
