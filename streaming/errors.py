@@ -70,3 +70,12 @@ class InputError(StreamingError):
     def __init__(self, message: str, *, path: str) -> None:
         super().__init__(message)
         self.path = path
+
+
+class ApplyError(StreamingError):
+    """A plan is not carried out, or not to its end; says what stands in the way and how the cluster was left."""
+
+    def __init__(self, message: str, *, cluster_id: str = "", plan_version: int | None = None) -> None:
+        super().__init__(message)
+        self.cluster_id = cluster_id
+        self.plan_version = plan_version

@@ -17,7 +17,7 @@ from streaming.errors import HistoryError
 from streaming.folding import layout_after
 from streaming.journal import versions_from_arrow
 from streaming.pruning import EVERYTHING, Span, read, values
-from streaming.schemas import PLANS, QUARANTINE, Table
+from streaming.schemas import PLANS, PROGRESS, QUARANTINE, Table
 from streaming.state import ClusterState
 from streaming.version import EFFECTIVE, BrokerRecord, PlanVersion, TopicChange
 
@@ -101,6 +101,19 @@ class History:
     def versions(self, cluster: str | None = None) -> list[PlanVersion]:
         """All plan versions without their moves, by cluster and version."""
         return list(versions_from_arrow(self.plans([name for name in _WHOLE if name != "moves"], Span(cluster))))
+
+    def since(self, cluster: str, plan_version: int) -> list[PlanVersion]:
+        """The plan versions from the given one on, with their moves."""
+        return list(versions_from_arrow(self.plans(_WHOLE, Span(cluster, plan_version))))
+
+    def completed(self, cluster: str) -> set[int]:
+        """The plan versions that were reported as carried out."""
+        if not DeltaTable.is_deltatable(self._path(PROGRESS)):
+            return set()
+        columns = ["plan_version", "state"]
+        reports = read(self._open(PROGRESS), self._path(PROGRESS), PROGRESS.schema, columns, Span(cluster))
+        done = pc.equal(reports["state"], "completed")
+        return set(reports.filter(done)["plan_version"].to_pylist())
 
     def version(self, cluster: str, plan_version: int) -> PlanVersion:
         """One plan version with its moves.

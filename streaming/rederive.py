@@ -11,23 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from placement import verify_moves
 from streaming.batch import ClusterResult, ClusterWork, plan_alone
 from streaming.comparison import NotTheSame, compare_refused, compare_versions
 from streaming.config import Policy
 from streaming.events import Line, decode
-from streaming.moves import change_of, digest
+from streaming.moves import digest
 from streaming.planner import ClusterPlanner
 from streaming.seal import seal_of
+from streaming.soundness import check_moves
 from streaming.state import ClusterState
-from streaming.version import HELD, MEMBERS, BrokerRecord, EventRecord, PlanVersion
-
-_CHECKED_KINDS: Final = ("heal", "rebalance", "replication_factor", "rollback", "restore")
-"""Kinds whose moves must satisfy the independent check; topics may be placed as Kafka would, or by hand."""
+from streaming.version import HELD, BrokerRecord, EventRecord, PlanVersion
 
 
 class Batch(NamedTuple):
@@ -203,15 +200,7 @@ class ClusterAudit:
 
 def _check_sound(version: PlanVersion, brokers: Mapping[int, BrokerRecord]) -> None:
     """The independent check of moves, against the members as they are with the version's changes."""
-    if version.kind not in _CHECKED_KINDS or version.approval in ("rejected", "reported"):
-        return
-    change = change_of(version.moves)
-    factors = {}
-    if version.kind not in ("heal", "rebalance"):
-        sizes = (change.after >= 0).sum(axis=1).tolist()
-        factors = {change.topics[t]: n for t, n in zip(change.topic_index.tolist(), sizes, strict=True)}
-    members = [b.to_core() for _, b in sorted(brokers.items()) if b.state in MEMBERS]
-    check = verify_moves(change, members, replication_factors=factors, partial=True)
+    check = check_moves(version, brokers.values())
     if not check:
         raise NotTheSame(f"it is unsound: {check.violations[0]}", [str(violation) for violation in check.violations])
 

@@ -1,0 +1,1 @@
+"""Carrying plans out on a real cluster."""

@@ -1,0 +1,200 @@
+"""Which versions are to be carried out, and what each of them asks for; pure.
+
+A version may be carried out if it takes effect. Where several wait, a partition is taken straight to where the newest
+of them wants it, so that nothing is copied twice and no version is tried that the cluster has left behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from streaming.errors import ApplyError
+from streaming.version import PlanVersion
+
+Replicas = tuple[int, ...]
+Place = tuple[str, int]
+"""A topic and a partition id."""
+
+WORKING_KINDS: Final = ("topics", "replication_factor", "heal", "rebalance", "rollback", "restore", "election")
+"""Kinds of versions that ask for something on the cluster; the others only record what is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTask:
+    """What a version asks for one partition.
+
+    Attributes:
+        topic, partition: which one.
+        before: the replicas that the plan starts from; empty where the partition is to be created.
+        after: the replicas that it ends with, the preferred leader first; empty where it is to be deleted.
+        wave: the part of the plan that it belongs to, from 1; 0 where the plan has none for it.
+        starts: the replica lists with which the cluster may have it now, ``before`` among them.
+    """
+
+    topic: str
+    partition: int
+    before: Replicas
+    after: Replicas
+    wave: int
+    starts: frozenset[Replicas]
+
+    @property
+    def place(self) -> Place:
+        """Topic and partition id."""
+        return self.topic, self.partition
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one version asks for.
+
+    Attributes:
+        version: the plan version.
+        partitions: what it asks for each of its partitions, by topic and partition id.
+        left_to_later: how many partitions a later version takes care of.
+    """
+
+    version: PlanVersion
+    partitions: tuple[PartitionTask, ...]
+    left_to_later: int = 0
+
+    @property
+    def name(self) -> str:
+        """The version, for a sentence."""
+        return f"version {self.version.plan_version} of {self.version.cluster_id}"
+
+
+def waiting(versions: Sequence[PlanVersion], completed: Collection[int]) -> list[int]:
+    """The versions that take effect, ask for something, and were not reported as carried out; oldest first."""
+    return [
+        v.plan_version for v in versions if v.effective and v.kind in WORKING_KINDS and v.plan_version not in completed
+    ]
+
+
+def check_may_start(versions: Sequence[PlanVersion], wanted: int) -> None:
+    """Refuse a version that must not be carried out.
+
+    Args:
+        versions: all versions of the cluster, oldest first, without their moves.
+        wanted: the version.
+
+    Raises:
+        ApplyError: there is no such version, it does not take effect, or it asks for nothing.
+    """
+    by_number = {v.plan_version: v for v in versions}
+    version = by_number.get(wanted)
+    if version is None:
+        name = versions[-1].cluster_id
+        raise ApplyError(f"{name} has no version {wanted}: it has versions 1 to {versions[-1].plan_version}")
+    reason = _why_not(version, versions)
+    if reason:
+        raise ApplyError(
+            f"version {wanted} of {version.cluster_id} is not carried out: {reason}",
+            cluster_id=version.cluster_id,
+            plan_version=wanted,
+        )
+
+
+def _why_not(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
+    number = version.plan_version
+    stop = next((v for v in reversed(versions) if v.kind in ("stop", "resume")), None)
+    if stop is not None and stop.kind == "stop":
+        return f"the cluster is stopped ({stop.cause}); mend that and resume it first"
+    if version.approval == "proposed":
+        return _fate_of_proposal(version, versions)
+    if version.approval == "rejected":
+        return f"it records that version {version.base_version} was rejected"
+    if version.kind not in WORKING_KINDS or not version.effective:
+        return f"it is of kind {version.kind} and asks for nothing on the cluster"
+    undone = next((v for v in versions if v.kind == "rollback" and v.base_version == number), None)
+    return f"it is rolled back by version {undone.plan_version}; carry that out" if undone else ""
+
+
+def _fate_of_proposal(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
+    number = version.plan_version
+    for later in versions:
+        if later.approval in ("approved", "rejected") and later.base_version == number:
+            if later.approval == "approved":
+                return f"it was approved as version {later.plan_version}; carry that out"
+            return f"it was rejected by version {later.plan_version}"
+        if later.supersedes == number:
+            return f"it is superseded by version {later.plan_version}, which came before it was approved"
+    return f"it waits for approval: replica-planner approve {version.cluster_id} {number} --digest {version.digest}"
+
+
+def tasks_of(versions: Sequence[PlanVersion], wanted: Collection[int]) -> list[Task]:
+    """What several waiting versions ask for, oldest first.
+
+    Args:
+        versions: the versions from the first wanted one on, with their moves, oldest first.
+        wanted: their numbers.
+    """
+    newest = _newest(versions)
+    chosen = [v for v in versions if v.plan_version in wanted]
+    starts: dict[Place, set[Replicas]] = {}
+    for version in chosen:
+        for place, (before, after, _) in _changes(version).items():
+            starts.setdefault(place, set()).update((before, after))
+    return [_task(version, newest, starts) for version in chosen]
+
+
+def task_of(versions: Sequence[PlanVersion]) -> Task:
+    """What the first of these versions asks for, by itself.
+
+    Args:
+        versions: the version and all later ones, with their moves, oldest first.
+
+    Raises:
+        ApplyError: a later version changes one of its partitions again.
+    """
+    version, newest = versions[0], _newest(versions)
+    starts: dict[Place, set[Replicas]] = {}
+    for (topic, partition), (before, after, _) in _changes(version).items():
+        later, _ = newest.get((topic, partition), (version.plan_version, ()))
+        if later != version.plan_version:
+            raise ApplyError(
+                f"version {version.plan_version} of {version.cluster_id} is not carried out: it is superseded by "
+                f"version {later}, which changes {topic}-{partition} again; name that one, or none",
+                cluster_id=version.cluster_id,
+                plan_version=version.plan_version,
+            )
+        starts[topic, partition] = {before, after}
+    return _task(version, newest, starts)
+
+
+def _task(version: PlanVersion, newest: dict[Place, tuple[int, Replicas]], starts: dict[Place, set[Replicas]]) -> Task:
+    kept: list[PartitionTask] = []
+    changes = sorted(_changes(version).items())
+    for (topic, partition), (before, planned, wave) in changes:
+        later, last = newest.get((topic, partition), (version.plan_version, planned))
+        created_since = not before and last
+        if later == version.plan_version or created_since:
+            kept.append(PartitionTask(topic, partition, before, last, wave, frozenset(starts[topic, partition])))
+    return Task(version, tuple(kept), len(changes) - len(kept))
+
+
+def _newest(versions: Iterable[PlanVersion]) -> dict[Place, tuple[int, Replicas]]:
+    """The last version that changes the replicas of each partition, and the replicas it ends with."""
+    return {
+        place: (version.plan_version, after)
+        for version in versions
+        if version.effective
+        for place, (before, after, _) in _changes(version).items()
+        if before != after
+    }
+
+
+def _changes(version: PlanVersion) -> dict[Place, tuple[Replicas, Replicas, int]]:
+    """Before, after and wave of each partition, from the first to the last change where there are several."""
+    found: dict[Place, tuple[Replicas, Replicas, int]] = {}
+    for block in version.moves:
+        waves = np.zeros(block.partitions.size, np.int32) if block.waves is None else block.waves
+        for (partition, before, after, _), wave in zip(block.rows(), waves.tolist(), strict=True):
+            place = (block.topic, partition)
+            first = found[place][0] if place in found else tuple(before)
+            found[place] = (first, tuple(after), wave)
+    return {place: change for place, change in found.items() if change[0] or change[1]}

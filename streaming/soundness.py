@@ -1,0 +1,36 @@
+"""Whether a recorded plan is sound: the independent check of its moves, and its digest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from placement import Verification, Violation, verify_moves
+from streaming.moves import change_of, digest
+from streaming.version import MEMBERS, BrokerRecord, PlanVersion
+
+CHECKED_KINDS: Final = ("heal", "rebalance", "replication_factor", "rollback", "restore")
+"""Kinds whose moves must satisfy the independent check; topics may be placed as Kafka would, or by hand."""
+
+
+def check_moves(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Verification:
+    """Check the moves of a version against the brokers as they are with the version's changes."""
+    if version.kind not in CHECKED_KINDS or version.approval in ("rejected", "reported"):
+        return Verification((), 0)
+    change = change_of(version.moves)
+    factors = {}
+    if version.kind not in ("heal", "rebalance"):
+        sizes = (change.after >= 0).sum(axis=1).tolist()
+        factors = {change.topics[t]: n for t, n in zip(change.topic_index.tolist(), sizes, strict=True)}
+    members = [b.to_core() for b in sorted(brokers, key=lambda b: b.broker_id) if b.state in MEMBERS]
+    return verify_moves(change, members, replication_factors=factors, partial=True)
+
+
+def check_version(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Verification:
+    """The same, and whether the digest on record is that of the moves on record."""
+    found = check_moves(version, brokers)
+    actual = digest(version.moves)
+    if actual == version.digest:
+        return found
+    other = Violation(f"the digest on record is {version.digest[:12]} and that of its moves is {actual[:12]}")
+    return Verification((*found.violations, other), found.checked)
