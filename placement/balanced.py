@@ -16,6 +16,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
@@ -24,14 +27,18 @@ from placement.fleet import Fleet, fleet_of
 from placement.leaders import elect
 from placement.load import Load
 from placement.model import Assignment, Broker, Int32Array
+from placement.one_by_one import Shelf, deal, lead, rows_of
 from placement.seats import interleaved_rank
 from placement.sizes import check_partitions, check_replicas
 from placement.targets import Room, targets
 from placement.window import highest, levels, lowest
 
+_FEW: Final = 1_000
+"""Replicas and brokers up to which single steps are faster than NumPy's."""
+
 
 def place_balanced(
-    brokers: Iterable[Broker],
+    brokers: Iterable[Broker] | Fleet,
     partitions: int,
     replication_factor: int,
     *,
@@ -42,7 +49,8 @@ def place_balanced(
     """Place new partitions by the load that is there.
 
     Args:
-        brokers: all brokers, in any order; only those that are alive get replicas.
+        brokers: all brokers, in any order; only those that are alive get replicas. A :class:`Fleet` made of them
+            saves sorting them again for each of many topics.
         partitions: how many rows to place.
         replication_factor: replicas of each.
         current: the load of the cluster now; a :class:`Load` costs no pass over the layout.
@@ -59,17 +67,54 @@ def place_balanced(
         DuplicateBrokerError, IncompleteRackError: the brokers contradict each other.
     """
     check_partitions(partitions, replication_factor, start_partition_id)
-    fleet = fleet_of(brokers)
+    fleet = brokers if isinstance(brokers, Fleet) else fleet_of(brokers)
     check_replicas(partitions, replication_factor, fleet.usable)
     load = Load.of(current) if isinstance(current, Assignment) else current or Load.empty()
     ids = fleet.ids[: fleet.usable]
-    rank = interleaved_rank(fleet, zlib.crc32(topic.encode(errors="surrogatepass")) + start_partition_id)
-    share = _share(fleet, partitions, replication_factor, load.replicas_on(ids), rank)
-    rows = _wrap_around(fleet, partitions, replication_factor, share, rank)
-    leading = elect(rows, np.zeros(rows.shape, np.int64), load.leaders_on(ids), fleet.capacity)
-    key = np.tile(np.arange(replication_factor), (partitions, 1))
-    key[np.arange(partitions), leading] = -1
-    return ids[np.take_along_axis(rows, np.argsort(key, axis=1, kind="stable"), axis=1)]
+    rotation = zlib.crc32(topic.encode(errors="surrogatepass")) + start_partition_id
+    if partitions * replication_factor + fleet.usable <= _FEW:
+        rows = _one_by_one(fleet, partitions, replication_factor, load, rotation)
+    else:
+        rows = _at_once(fleet, partitions, replication_factor, load, rotation)
+    return ids[rows]
+
+
+def _one_by_one(fleet: Fleet, partitions: int, factor: int, load: Load, rotation: int) -> Int32Array:
+    """Broker indices, shape ``(partitions, factor)``, leaders first."""
+    ids = fleet.ids[: fleet.usable]
+    racks = tuple(pairwise(fleet.bounds.tolist()))
+    capacity = fleet.capacity[: fleet.usable].tolist()
+    shelf = Shelf(capacity, racks, _windows(racks, factor), load.replicas_on(ids).tolist())
+    rows = rows_of(shelf, deal(shelf, partitions, factor, rotation), partitions, rotation)
+    if lead(rows, load.leaders_on(ids).tolist(), capacity):
+        return np.array(rows, np.int32)
+    return _led(np.array(rows, np.int32), fleet, load)
+
+
+def _at_once(fleet: Fleet, partitions: int, factor: int, load: Load, rotation: int) -> Int32Array:
+    """The same for any size."""
+    rank = interleaved_rank(fleet, rotation)
+    share = _share(fleet, partitions, factor, load.replicas_on(fleet.ids[: fleet.usable]), rank)
+    return _led(_wrap_around(fleet, partitions, factor, share, rank), fleet, load)
+
+
+def _led(rows: Int32Array, fleet: Fleet, load: Load) -> Int32Array:
+    """The same rows with their leaders first."""
+    leaders = load.leaders_on(fleet.ids[: fleet.usable])
+    leading = elect(rows, np.zeros(rows.shape, np.int64), leaders, fleet.capacity[: fleet.usable])
+    key = np.tile(np.arange(rows.shape[1]), (rows.shape[0], 1))
+    key[np.arange(rows.shape[0]), leading] = -1
+    return np.take_along_axis(rows, np.argsort(key, axis=1, kind="stable"), axis=1)
+
+
+@lru_cache(maxsize=64)
+def _windows(racks: tuple[tuple[int, int], ...], factor: int) -> tuple[tuple[int, int], ...]:
+    """The fewest and the most replicas of one partition in each rack."""
+    size = np.array([end - first for first, end in racks])
+    none = np.zeros((1, size.size), np.int64)
+    level = levels(np.array([factor]), size, none)
+    low, high = lowest(level, size, none)[0], highest(level, size, none)[0]
+    return tuple(zip((high if high.sum() == factor else low).tolist(), high.tolist(), strict=True))
 
 
 def _share(fleet: Fleet, partitions: int, factor: int, base: Int64Array, rank: Int64Array) -> Int64Array:

@@ -55,14 +55,32 @@ class Load:
     def _at(self, counts: Int64Array, ids: Int32Array) -> Int64Array:
         if not self.ids.size:
             return np.zeros(ids.size, np.int64)
-        place = np.minimum(np.searchsorted(self.ids, ids), self.ids.size - 1)
+        if ids.size == self.ids.size and (ids == self.ids).all():
+            return counts
+        place = np.minimum(self.ids.searchsorted(ids), self.ids.size - 1)
         return np.where(self.ids[place] == ids, counts[place], 0)
 
     def _changed(self, replicas: Int32Array, sign: int) -> Load:
         rows = np.asarray(replicas, np.int32)
+        if not rows.size:
+            return self
+        return self._changed_by_known(rows, sign) or self._changed_by_any(rows, sign)
+
+    def _changed_by_known(self, rows: Int32Array, sign: int) -> Load | None:
+        """The same in few steps where every cell names a broker that is counted already, as most changes do."""
+        if not self.ids.size:
+            return None
+        place = self.ids.searchsorted(rows)
+        if int(place.max()) == self.ids.size or not (self.ids[place] == rows).all():
+            return None
+        held = np.bincount(place.reshape(-1), minlength=self.ids.size)
+        led = np.bincount(place[:, 0], minlength=self.ids.size)
+        return Load(self.ids, self.replicas + sign * held, self.leaders + sign * led)
+
+    def _changed_by_any(self, rows: Int32Array, sign: int) -> Load:
         held = rows[rows != NO_BROKER]
         ids = np.union1d(self.ids, distinct_ids(rows)).astype(np.int32)
-        led = rows[:, 0] if rows.size else held
+        led = rows[:, 0]
         leaders = _counts(ids, led[led != NO_BROKER])
         return Load(
             ids,

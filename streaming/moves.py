@@ -84,6 +84,16 @@ class TopicMoves:
     waves: Int32Array | None = None
     roles: Roles | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether this is a topic as it is placed: partitions in order, equally long lists, nothing observed."""
+        return (
+            self.roles is None
+            and self.after.size > 0
+            and bool((self.after != NO_BROKER).all())
+            and bool((self.partitions[1:] > self.partitions[:-1]).all())
+        )
+
     def inverse(self, reason: str) -> TopicMoves:
         """The moves that undo these."""
         return TopicMoves(self.topic, self.partitions, self.after, self.before, [reason] * self.partitions.size)
@@ -282,5 +292,12 @@ def digest(moves: Sequence[TopicMoves]) -> str:
 
 
 def _stacked(matrices: Sequence[Int32Array]) -> Int32Array:
-    width = max(m.shape[1] for m in matrices)
-    return np.concatenate([np.pad(m, ((0, 0), (0, width - m.shape[1])), constant_values=NO_BROKER) for m in matrices])
+    widths = {m.shape[1] for m in matrices}
+    if len(widths) == 1:
+        return np.concatenate(matrices)
+    result = np.full((sum(m.shape[0] for m in matrices), max(widths)), NO_BROKER, np.int32)
+    row = 0
+    for m in matrices:
+        result[row : row + m.shape[0], : m.shape[1]] = m
+        row += m.shape[0]
+    return result

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from placement import Assignment, Broker, Load
+from placement.fleet import Fleet, fleet_of
 from placement.model import NO_BROKER, Int32Array
 from streaming.moves import Roles, TopicMoves, unknown_roles
 from streaming.version import MEMBERS, BrokerRecord, EventRecord, PlanVersion, TopicChange
@@ -56,6 +57,7 @@ class ClusterState:
     stopped: str = ""
     seal: str = ""
     load: Load = field(default_factory=Load.empty)
+    _fleet: tuple[frozenset[int], Fleet] | None = None
 
     def fold(self, version: PlanVersion) -> None:
         """Take over a version from the journal."""
@@ -69,6 +71,7 @@ class ClusterState:
         """Change the layout. Applying the same changes again changes nothing."""
         for broker in brokers:
             self.brokers[broker.broker_id] = broker
+            self._fleet = None
         for block in moves:
             self._move(block)
         for change in topics:
@@ -97,9 +100,12 @@ class ClusterState:
                     self.clocks[event.entity] = event.occurred_at
 
     def _move(self, block: TopicMoves) -> None:
-        layout = self.topics.get(block.topic) or TopicLayout(
-            np.zeros(0, np.int32), np.full((0, 0), NO_BROKER, np.int32)
-        )
+        layout = self.topics.get(block.topic)
+        if layout is None and block.is_plain:
+            self.load = self.load.add(block.after)
+            self.topics[block.topic] = TopicLayout(block.partitions, block.after)
+            return
+        layout = layout or TopicLayout(np.zeros(0, np.int32), np.full((0, 0), NO_BROKER, np.int32))
         ids = np.union1d(layout.partitions, block.partitions).astype(np.int32)
         width = max(layout.replicas.shape[1], block.after.shape[1])
         replicas = np.full((ids.size, width), NO_BROKER, np.int32)
@@ -122,6 +128,17 @@ class ClusterState:
     def members(self) -> list[BrokerRecord]:
         """The brokers that belong to the cluster, by id."""
         return [self.brokers[b] for b in sorted(self.brokers) if self.brokers[b].state in MEMBERS]
+
+    def live_fleet(self, excluded: Iterable[int] = ()) -> Fleet:
+        """The same as columns, sorted once for as long as the brokers stay as they are.
+
+        Raises:
+            PlacementError: no broker is left, or some have a rack and some have none.
+        """
+        key = frozenset(excluded)
+        if self._fleet is None or self._fleet[0] != key:
+            self._fleet = (key, fleet_of(self.live_brokers(key)))
+        return self._fleet[1]
 
     def live_brokers(self, excluded: Iterable[int] = ()) -> list[Broker]:
         """The brokers that new replicas may be placed on, by id."""

@@ -64,10 +64,11 @@ def _placed(state: ClusterState, event: TopicCreated, policy: Policy, strategy: 
             "fixed_start_index and disable_rack_aware belong to strategy adminutils, "
             f"and topic {event.topic} is placed by {strategy}"
         )
-    brokers = state.live_brokers(policy.exclude_brokers)
     try:
         if strategy == "balanced":
-            return place_balanced(brokers, partitions, factor, current=state.load, topic=event.topic)
+            fleet = state.live_fleet(policy.exclude_brokers)
+            return place_balanced(fleet, partitions, factor, current=state.load, topic=event.topic)
+        brokers = state.live_brokers(policy.exclude_brokers)
         if strategy == "striped":
             return place_striped(brokers, partitions, factor, seed=crc32(event.topic.encode()))
         return place_adminutils(

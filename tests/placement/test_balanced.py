@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement, product
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,56 @@ def test_after_any_creations_a_rebalance_has_nothing_to_move() -> None:
             rows += [(f"t{t}", p, replicas.tolist()) for p, replicas in enumerate(placed)]
         plan = replan(Assignment.from_rows(rows), brokers, mode="rebalance")
         assert plan.moved_replicas == 0 and plan.optimal, f"seed {seed}"
+
+
+def test_with_weights_no_placement_can_leave_a_rebalance_nothing_to_move_after_every_creation() -> None:
+    """Three unequal brokers, and the one layout of the first topic that is best; then none of the second one's fits."""
+    brokers = [Broker(0, capacity=1.9), Broker(1), Broker(2)]
+    settled = [
+        layout
+        for layout in combinations_with_replacement(range(3), 3)
+        if not replan(Assignment.from_topics({"a": [[b] for b in layout]}), brokers, mode="rebalance").moved_replicas
+    ]
+    assert settled == [(0, 1, 2)]
+    for second in ([0, 1], [0, 2], [1, 2]):
+        grown = Assignment.from_topics({"a": [[0], [1], [2]], "b": [second]})
+        assert replan(grown, brokers, mode="rebalance").moved_replicas > 0
+
+
+def test_single_steps_and_array_steps_are_equally_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        count, racks = int(rng.integers(1, 14)), int(rng.integers(1, 6))
+        capacities = [1.0, 1.0, 2.0, 0.5] if seed % 2 else [1.0]
+        brokers = [Broker(i, f"r{rng.integers(0, racks)}", float(rng.choice(capacities))) for i in range(count)]
+        load = Load.empty()
+        for t in range(5):
+            new = int(rng.integers(1, 25)), int(rng.integers(1, min(4, count) + 1))
+            rows = []
+            for few in (0, 1_000):
+                monkeypatch.setattr("placement.balanced._FEW", few)
+                rows.append(place_balanced(brokers, *new, current=load, topic=f"t{t}"))
+                assert verify_moves(_created(f"t{t}", rows[-1]), brokers), f"seed {seed}"
+            after = [_cost(load.add(placed), brokers) for placed in rows]
+            assert after[0] == pytest.approx(after[1]), f"seed {seed}, topic {t}"
+            load = load.add(rows[1])
+
+
+def _cost(load: Load, brokers: list[Broker]) -> float:
+    ids = np.array([b.id for b in brokers], np.int32)
+    return float((np.square(load.replicas_on(ids)) / np.array([b.capacity for b in brokers])).sum())
+
+
+def test_leaders_of_a_small_topic_are_as_even_as_its_replicas_allow() -> None:
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        brokers = [Broker(i, f"r{i % int(rng.integers(1, 4))}") for i in range(int(rng.integers(2, 7)))]
+        led = np.array([int(n) for n in rng.integers(0, 4, len(brokers))])
+        base = Load(np.arange(len(brokers), dtype=np.int32), led + 2, led)
+        rows = place_balanced(brokers, int(rng.integers(1, 5)), 2, current=base, topic=f"t{seed}")
+        chosen = np.square(base.add(rows).leaders).sum()
+        best = min(np.square(led + np.bincount(choice, minlength=led.size)).sum() for choice in product(*rows.tolist()))
+        assert chosen == best, f"seed {seed}"
 
 
 def test_weights_decide_the_share() -> None:
