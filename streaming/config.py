@@ -64,13 +64,41 @@ class FilesSource(Struct, frozen=True, forbid_unknown_fields=True, tag="files", 
     max_files_per_trigger: Count | None = None
 
 
+class Kafka(Struct, frozen=True, forbid_unknown_fields=True):
+    """How Kafka's brokers are talked to. Files are PEM; the password is in a file or the environment, never here."""
+
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    sasl_username: Text | None = None
+    sasl_password_file: Text | None = None
+    ssl_ca_file: Text | None = None
+    ssl_certificate_file: Text | None = None
+    ssl_key_file: Text | None = None
+
+    def __post_init__(self) -> None:
+        """Reject settings that do not go together, while file and key are still known."""
+        sasl, tls = self.security_protocol.startswith("SASL"), self.security_protocol.endswith("SSL")
+        if sasl and not (self.sasl_mechanism and self.sasl_username):
+            raise ValueError(f"{self.security_protocol} needs sasl_mechanism and sasl_username")
+        if not sasl and (self.sasl_mechanism or self.sasl_username or self.sasl_password_file):
+            raise ValueError(f"{self.security_protocol} takes no sasl_ settings")
+        if not tls and (self.ssl_ca_file or self.ssl_certificate_file or self.ssl_key_file):
+            raise ValueError(f"{self.security_protocol} takes no ssl_ settings")
+        if (self.ssl_certificate_file is None) != (self.ssl_key_file is None):
+            raise ValueError("ssl_certificate_file and ssl_key_file go together")
+
+
 class KafkaSource(Struct, frozen=True, forbid_unknown_fields=True, tag="kafka", tag_field="type"):
-    """A Kafka topic whose values are events; key it by cluster so that each cluster keeps its order."""
+    """A Kafka topic whose values are events; key it by cluster so that each cluster keeps its order.
+
+    ``kafka`` says how its brokers are talked to, where that differs from the conf's section ``[kafka]``.
+    """
 
     bootstrap_servers: Text
     topic: Text
     max_offsets_per_trigger: Count | None = None
     starting_offsets: Text = "earliest"
+    kafka: Kafka | None = None
     options: dict[str, str] = field(default_factory=dict)
 
 
@@ -79,6 +107,9 @@ class DeltaSource(Struct, frozen=True, forbid_unknown_fields=True, tag="delta", 
 
     path: Text
     max_files_per_trigger: Count | None = None
+
+
+Source = FilesSource | KafkaSource | DeltaSource
 
 
 class Tables(Struct, frozen=True, forbid_unknown_fields=True):
@@ -164,7 +195,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
-    source: FilesSource | KafkaSource | DeltaSource = field(default_factory=FilesSource)
+    source: Source = field(default_factory=FilesSource)
+    kafka: Kafka = field(default_factory=Kafka)
     tables: Tables = field(default_factory=Tables)
     job: Job = field(default_factory=Job)
     policy: dict[str, Any] = field(default_factory=dict)
@@ -175,7 +207,8 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
 class Config(Struct, frozen=True, dict=True):
     """A conf file that has been read: every value checked, defaults filled in."""
 
-    source: FilesSource | KafkaSource | DeltaSource
+    source: Source
+    kafka: Kafka
     tables: Tables
     job: Job
     policy: Policy
@@ -226,7 +259,16 @@ def parse_config(text: str, path: str) -> Config:
         name: _convert({**file.policy, **overrides}, Policy, path, f"clusters.{name}")
         for name, overrides in file.clusters.items()
     }
-    return Config(file.source, file.tables, file.job, general, clusters, file.spark)
+    return Config(
+        _with_security(file.source, file.kafka), file.kafka, file.tables, file.job, general, clusters, file.spark
+    )
+
+
+def _with_security(source: Source, kafka: Kafka) -> Source:
+    """A Kafka source that does not say how its brokers are talked to takes that from the section ``[kafka]``."""
+    if isinstance(source, KafkaSource) and source.kafka is None:
+        return msgspec.structs.replace(source, kafka=kafka)
+    return source
 
 
 def _convert(document: Any, into: Any, path: str, prefix: str) -> Any:

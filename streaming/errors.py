@@ -79,3 +79,11 @@ class ApplyError(StreamingError):
         super().__init__(message)
         self.cluster_id = cluster_id
         self.plan_version = plan_version
+
+
+class ClusterError(StreamingError):
+    """A Kafka cluster cannot be reached, or refuses what it was asked."""
+
+    def __init__(self, message: str, *, bootstrap_servers: str) -> None:
+        super().__init__(message)
+        self.bootstrap_servers = bootstrap_servers

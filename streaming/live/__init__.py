@@ -1,0 +1,1 @@
+"""Real Kafka clusters: how they are reached, and what they look like."""
