@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from placement import Verification, Violation, verify_moves
+from placement import Change, Verification, Violation, verify_moves
+from placement.model import NO_BROKER
 from streaming.moves import change_of, digest
 from streaming.version import MEMBERS, BrokerRecord, PlanVersion
 
@@ -18,10 +19,7 @@ def check_moves(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Verifi
     if version.kind not in CHECKED_KINDS or version.approval in ("rejected", "reported"):
         return Verification((), 0)
     change = change_of(version.moves)
-    factors = {}
-    if version.kind not in ("heal", "rebalance"):
-        sizes = (change.after >= 0).sum(axis=1).tolist()
-        factors = {change.topics[t]: n for t, n in zip(change.topic_index.tolist(), sizes, strict=True)}
+    factors = {} if version.kind in ("heal", "rebalance") else factors_after(change)
     members = [b.to_core() for b in sorted(brokers, key=lambda b: b.broker_id) if b.state in MEMBERS]
     return verify_moves(change, members, replication_factors=factors, partial=True)
 
@@ -34,3 +32,9 @@ def check_version(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Veri
         return found
     other = Violation(f"the digest on record is {version.digest[:12]} and that of its moves is {actual[:12]}")
     return Verification((*found.violations, other), found.checked)
+
+
+def factors_after(change: Change) -> dict[str, int]:
+    """The replication factor that each topic ends with."""
+    sizes = (change.after != NO_BROKER).sum(axis=1).tolist()
+    return {change.topics[t]: n for t, n in zip(change.topic_index.tolist(), sizes, strict=True)}

@@ -13,6 +13,7 @@ from streaming.decisions.decision import Answer, Decision, NoEffect, Stale, bala
 from streaming.errors import RejectedEvent
 from streaming.events import PlanApproved, PlanProgress, PlanRejected, PlanRolledBack, PreferredElectionRequested
 from streaming.moves import TopicMoves, change_of, moved_replicas
+from streaming.soundness import factors_after
 from streaming.state import ClusterState
 from streaming.version import Numbers, PlanVersion
 
@@ -100,7 +101,8 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
                 f"the cluster is at version {state.version}"
             )
     members = state.members()
-    check = verify_moves(change_of(moves), [b.to_core() for b in members])
+    change = change_of(moves)
+    check = verify_moves(change, [b.to_core() for b in members], replication_factors=factors_after(change))
     if not check:
         raise RejectedEvent(f"version {event.plan_version} cannot be undone: {check.violations[0]}")
     after = state.load
