@@ -1,0 +1,97 @@
+"""Steps in words: what ``--dry-run`` prints, and what is said while they are done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+from streaming.apply.steps import (
+    AddPartitions,
+    Cancel,
+    CreateTopic,
+    Elect,
+    KeepTopic,
+    LeaveOut,
+    MoveWave,
+    Refuse,
+    Step,
+    Throttle,
+    Unthrottle,
+)
+from streaming.apply.tasks import Place, Replicas
+
+_NAMED: Final = 5
+_UNITS: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+
+def headline(step: Step) -> str:  # noqa: PLR0911 - one line a kind of step
+    """A step in one line."""
+    match step:
+        case CreateTopic():
+            return f"create topic {step.topic} with {counted(len(step.replicas), 'partition')}"
+        case AddPartitions():
+            return f"add {counted(len(step.replicas), 'partition')} to topic {step.topic}, from {step.first} on"
+        case KeepTopic():
+            return f"keep topic {step.topic}, which the plan has given up: deleting data is left to you"
+        case Cancel():
+            return f"cancel the reassignment of {places_text(step.places)}: it waits for a broker that is down"
+        case Throttle():
+            return f"throttle copies to {bytes_text(step.rate)}/s on brokers {_ids(step.brokers)}"
+        case MoveWave():
+            copies = sum(len(move.incoming) for move in step.moves)
+            partitions = counted(len(step.moves), "partition")
+            return f"wave {step.number}: move {partitions}, copying {counted(copies, 'replica')}"
+        case LeaveOut():
+            return f"leave out {places_text(step.places)}: no in-sync replica is alive to copy from"
+        case Elect():
+            return f"elect the preferred leaders of {places_text(step.places)}"
+        case Unthrottle():
+            brokers, topics = _ids(step.brokers) or "none", ", ".join(step.topics) or "none"
+            return f"remove throttles: of brokers {brokers}; of topics {topics}"
+        case Refuse():
+            return f"stop: {step.reason}"
+        case _:
+            assert_never(step)
+
+
+def explain(step: Step) -> list[str]:
+    """A step in full: its headline, then a line for each partition."""
+    match step:
+        case CreateTopic():
+            details = [_line(step.topic, p, (), replicas) for p, replicas in enumerate(step.replicas)]
+        case AddPartitions():
+            details = [_line(step.topic, p, (), replicas) for p, replicas in enumerate(step.replicas, step.first)]
+        case MoveWave():
+            details = [_line(m.topic, m.partition, m.now, m.after, under_way=m.under_way) for m in step.moves]
+        case _:
+            details = []
+    return [headline(step), *(f"  {line}" for line in details)]
+
+
+def _line(topic: str, partition: int, now: Replicas, after: Replicas, *, under_way: bool = False) -> str:
+    start = f"{_ids(now)} → " if now else ""
+    return f"{topic}-{partition}: {start}{_ids(after)}{' (under way)' if under_way else ''}"
+
+
+def counted(n: int, noun: str) -> str:
+    """A number and its noun."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def places_text(places: Sequence[Place]) -> str:
+    """Partitions for a sentence: their names where they are few, else how many."""
+    if len(places) > _NAMED:
+        return f"{len(places)} partitions"
+    return ", ".join(f"{topic}-{partition}" for topic, partition in places)
+
+
+def bytes_text(amount: float) -> str:
+    """An amount of data, such as ``1.5 MB``, in powers of ten."""
+    for unit, size in _UNITS:
+        if amount >= size:
+            return f"{amount / size:.1f} {unit}"
+    return f"{amount:.0f} B"
+
+
+def _ids(brokers: Sequence[int]) -> str:
+    return ",".join(map(str, brokers))

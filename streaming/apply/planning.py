@@ -1,0 +1,210 @@
+"""From a task and the cluster as it is to steps; pure.
+
+Goal: from wherever the cluster is, also in the middle of the task, to where the task wants it.
+Constraints: a replica is put only on a broker that is alive, because Kafka waits for a fenced one for ever; a partition
+is touched only if it is as the task expects it; nothing is deleted.
+Method: partitions that are there already drop out; those under way are waited for; the rest is begun wave by wave.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from placement import Moves, WaveLimits, in_waves
+from placement.model import NO_BROKER, Int32Array
+from streaming.apply.seen import Seen, settled
+from streaming.apply.steps import (
+    AddPartitions,
+    Cancel,
+    CreateTopic,
+    Elect,
+    KeepTopic,
+    LeaveOut,
+    Move,
+    MoveWave,
+    Refuse,
+    Step,
+    Throttle,
+    Unthrottle,
+)
+from streaming.apply.tasks import PartitionTask, Place, Replicas, Task
+from streaming.live.snapshot import Partition
+
+
+def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLimits | None = None) -> tuple[Step, ...]:
+    """The steps from the cluster as it is to where the task wants it; none where it is there.
+
+    Args:
+        task: what is to be done.
+        seen: the cluster.
+        rate: bytes a second for the throttles; ``None`` sets none.
+        limits: for the waves of moves that the plan has not put into waves.
+    """
+    created, kept, open_moves = _sorted_out(task, seen)
+    problem = next((p for p in (*_misfits(created, seen), *_misfits(open_moves, seen)) if p), "")
+    problem = problem or _uncreatable(created, seen) or _on_dead_broker(task, [*created, *open_moves], seen)
+    leftover = Unthrottle(seen.throttled_brokers, seen.throttled_topics) if seen.is_throttled else None
+    if problem:
+        return (*_cancels(open_moves, seen), *([leftover] if leftover else []), Refuse(problem))
+    steps: list[Step] = [*_creations(created, seen), *(KeepTopic(t) for t in kept)]
+    moving, stuck = _moves(open_moves, seen, limits)
+    if stuck:
+        steps.append(LeaveOut(tuple(stuck)))
+    if leftover and not (rate and moving):
+        steps.append(leftover)
+        leftover = None
+    waves = [(number, tuple(move for _, move in group)) for number, group in groupby(moving, key=lambda m: m[0])]
+    for number, moves in waves:
+        if rate and any(move.incoming for move in moves):
+            steps.append(Throttle(rate, moves))
+        steps.append(MoveWave(number, moves))
+    if elected := _to_be_elected(task, moving, stuck, seen):
+        steps.append(Elect(tuple(elected)))
+    return (*steps, *_closing(steps, leftover))
+
+
+def _sorted_out(task: Task, seen: Seen) -> tuple[list[PartitionTask], list[str], list[PartitionTask]]:
+    """What is to be created, which topics stay although they are to go, and what is not yet where it belongs."""
+    created, kept, moved = [], set(), []
+    for part in task.partitions:
+        there = seen.partitions.get(part.place)
+        if not part.after:
+            kept.update([part.topic] if there else [])
+        elif not part.before and there is None:
+            created.append(part)
+        elif there is None or there.replicas != part.after or there.is_reassigned:
+            moved.append(part)
+    return created, sorted(kept), moved
+
+
+def _misfits(parts: Iterable[PartitionTask], seen: Seen) -> Iterable[str]:
+    """Why a partition cannot be taken from where it is; empty where it can."""
+    for part in parts:
+        name, there = f"partition {part.topic}-{part.partition}", seen.partitions.get(part.place)
+        if there is None:
+            if part.before:
+                yield f"{name} is not on the cluster"
+        elif there.target not in part.starts and there.target != part.after:
+            verb = "is being moved to" if there.is_reassigned else "is on"
+            expected = f"starts from {list(part.before)}" if part.before else f"creates it on {list(part.after)}"
+            yield f"{name} {verb} {list(there.target)}, and the plan {expected}; somebody else has moved it"
+
+
+def _uncreatable(created: Sequence[PartitionTask], seen: Seen) -> str:
+    """Kafka numbers the partitions of a topic from 0 without gaps."""
+    counts = Counter(topic for topic, _ in seen.partitions)
+    for topic, parts in groupby(created, key=lambda part: part.topic):
+        first = counts[topic]
+        ids = [part.partition for part in parts]
+        if ids != list(range(first, first + len(ids))):
+            return f"topic {topic} is to have partitions {_named(ids)}, and Kafka can only go on from {first}"
+    return ""
+
+
+def _on_dead_broker(task: Task, parts: Iterable[PartitionTask], seen: Seen) -> str:
+    counts: dict[int, int] = {}
+    for part in parts:
+        there = seen.partitions.get(part.place)
+        for broker in part.after:
+            if broker not in seen.alive and (there is None or broker not in settled(there)):
+                counts[broker] = counts.get(broker, 0) + 1
+    if not counts:
+        return ""
+    broker = min(counts)
+    return (
+        f"broker {broker}, which is to get {counts[broker]} replicas, is not alive; start it, or report it as gone "
+        "so that a new plan is made"
+    )
+
+
+def _cancels(parts: Iterable[PartitionTask], seen: Seen) -> list[Step]:
+    places = tuple(
+        p.place for p in parts if (t := seen.partitions.get(p.place)) and not seen.alive.issuperset(t.adding)
+    )
+    return [Cancel(places)] if places else []
+
+
+def _creations(created: Sequence[PartitionTask], seen: Seen) -> Iterable[Step]:
+    for topic, group in groupby(created, key=lambda part: part.topic):
+        parts = list(group)
+        replicas = tuple(part.after for part in parts)
+        first = parts[0].partition
+        yield AddPartitions(topic, first, replicas) if first else CreateTopic(topic, replicas)
+
+
+def _moves(
+    parts: Sequence[PartitionTask], seen: Seen, limits: WaveLimits | None
+) -> tuple[list[tuple[int, Move]], list[Place]]:
+    """Moves with their waves, in order, and what cannot be moved."""
+    able = [p for p in parts if seen.can_be_copied(seen.partitions[p.place])]
+    stuck = [p.place for p in parts if not seen.can_be_copied(seen.partitions[p.place])]
+    unplanned = [p for p in able if not p.wave]
+    last = max((p.wave for p in able), default=0)
+    waves = {p.place: p.wave for p in able if p.wave}
+    waves |= {p.place: last + n for p, n in zip(unplanned, _new_waves(unplanned, seen, limits), strict=True)}
+    moves = [(waves[p.place], _move(p, seen.partitions[p.place])) for p in able]
+    return sorted(moves, key=lambda m: (m[0], m[1].topic, m[1].partition)), stuck
+
+
+def _move(part: PartitionTask, there: Partition) -> Move:
+    return Move(
+        part.topic, part.partition, settled(there), part.after, there.is_reassigned and there.target == part.after
+    )
+
+
+def _new_waves(parts: Sequence[PartitionTask], seen: Seen, limits: WaveLimits | None) -> list[int]:
+    if not parts:
+        return []
+    there = [seen.partitions[p.place] for p in parts]
+    rows = np.arange(len(parts))
+    moves = Moves(
+        tuple(sorted({p.topic for p in parts})),
+        rows,
+        np.unique([p.topic for p in parts], return_inverse=True)[1].astype(np.int32),
+        np.array([p.partition for p in parts], np.int32),
+        _matrix([settled(t) for t in there]),
+        _matrix([p.after for p in parts]),
+        np.zeros(len(parts), np.uint8),
+    )
+    in_sync = _matrix([tuple(b for b in t.isr if b in seen.alive) for t in there])
+    waves: list[int] = in_waves(moves, in_sync, limits).wave.tolist()
+    return waves
+
+
+def _matrix(rows: Sequence[Replicas]) -> Int32Array:
+    width = max(len(row) for row in rows)
+    return np.array([[*row, *[NO_BROKER] * (width - len(row))] for row in rows], np.int32)
+
+
+def _to_be_elected(task: Task, moving: Iterable[tuple[int, Move]], stuck: Sequence[Place], seen: Seen) -> list[Place]:
+    """Partitions that are moved, by this or an earlier run, and that another than the preferred leader may lead."""
+    on_the_way, left_out = {move.place for _, move in moving}, set(stuck)
+    return [
+        part.place
+        for part in task.partitions
+        if part.before
+        and part.after
+        and part.after[0] in seen.alive
+        and part.place not in left_out
+        and (part.place in on_the_way or seen.partitions[part.place].leader != part.after[0])
+    ]
+
+
+def _closing(steps: Sequence[Step], leftover: Unthrottle | None) -> list[Step]:
+    """The removal of every throttle that was set, or was there before."""
+    throttles = [step for step in steps if isinstance(step, Throttle)]
+    brokers = {b for step in throttles for b in step.brokers}
+    topics = {move.topic for step in throttles for move in step.moves}
+    if leftover:
+        brokers.update(leftover.brokers)
+        topics.update(leftover.topics)
+    return [Unthrottle(tuple(sorted(brokers)), tuple(sorted(topics)))] if brokers or topics else []
+
+
+def _named(ids: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ids[:3]))
+    return shown if len(ids) <= 3 else f"{shown}, ..."

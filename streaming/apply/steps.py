@@ -1,0 +1,135 @@
+"""The steps of carrying a plan out, as values: what is explained and what is done are the same steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from streaming.apply.seen import Seen
+from streaming.apply.tasks import Place, Replicas
+from streaming.live.snapshot import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopic:
+    """Create a topic; ``replicas`` are those of partition 0, 1, ..."""
+
+    topic: str
+    replicas: tuple[Replicas, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """Let a topic grow; ``replicas`` are those of partition ``first``, ``first + 1``, ..."""
+
+    topic: str
+    first: int
+    replicas: tuple[Replicas, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepTopic:
+    """A topic that the plan has given up stays: data is deleted by people."""
+
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Cancel reassignments that wait for a broker that is down."""
+
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One partition on its way; ``under_way`` where Kafka is moving it there already."""
+
+    topic: str
+    partition: int
+    now: Replicas
+    after: Replicas
+    under_way: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Topic and partition id."""
+        return self.topic, self.partition
+
+    @property
+    def incoming(self) -> Replicas:
+        """The brokers that get a new replica."""
+        return tuple(b for b in self.after if b not in self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """Limit the copying for some moves to ``rate`` bytes a second on each broker that sends or receives."""
+
+    rate: int
+    moves: tuple[Move, ...]
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """The brokers that send or receive, ascending."""
+        return tuple(sorted({b for move in self.moves for b in (*move.now, *move.incoming)}))
+
+
+@dataclass(frozen=True, slots=True)
+class MoveWave:
+    """Move partitions, together, and wait until each of them is where it belongs."""
+
+    number: int
+    moves: tuple[Move, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOut:
+    """Partitions that cannot be moved, because no replica that is in sync is on a live broker."""
+
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Elect:
+    """Let the preferred leaders lead."""
+
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unthrottle:
+    """Remove the throttles of brokers and topics."""
+
+    brokers: tuple[int, ...]
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Stop here: the task does not fit the cluster."""
+
+    reason: str
+
+
+Step = CreateTopic | AddPartitions | KeepTopic | Cancel | Throttle | MoveWave | LeaveOut | Elect | Unthrottle | Refuse
+
+
+def outcome(steps: Iterable[Step], seen: Seen) -> Seen:
+    """The cluster as it will be once the steps are done."""
+    partitions = dict(seen.partitions)
+    for step in steps:
+        match step:
+            case CreateTopic() | AddPartitions():
+                first = step.first if isinstance(step, AddPartitions) else 0
+                for number, replicas in enumerate(step.replicas, first):
+                    partitions[step.topic, number] = _settled(number, replicas)
+            case MoveWave():
+                partitions |= {move.place: _settled(move.partition, move.after) for move in step.moves}
+            case _:
+                pass
+    return replace(seen, partitions=partitions, throttled_brokers=(), throttled_topics=())
+
+
+def _settled(number: int, replicas: Replicas) -> Partition:
+    return Partition(number, replicas, leader=replicas[0], leader_epoch=0, isr=replicas)
