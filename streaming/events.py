@@ -84,9 +84,10 @@ class TopicDeleted(TopicEvent, frozen=True, kw_only=True, tag="topic_deleted"):
 
 
 class PartitionsAdded(TopicEvent, frozen=True, kw_only=True, tag="partitions_added"):
-    """A topic grows to ``partitions``, the new total."""
+    """A topic grows to ``partitions``, the new total; ``replica_assignment`` says where the added ones are."""
 
     partitions: int
+    replica_assignment: dict[int, list[int]] | None = None
 
 
 class ReplicationFactorChanged(TopicEvent, frozen=True, kw_only=True, tag="replication_factor_changed"):

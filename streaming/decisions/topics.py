@@ -17,11 +17,12 @@ from placement import (
 )
 from placement.model import NO_BROKER, Int32Array
 from streaming.config import Policy
-from streaming.decisions.decision import Answer, Decision
+from streaming.decisions.decision import Answer, Decision, NoEffect
+from streaming.decisions.manual import checked_assignment, is_assigned_so
 from streaming.errors import RejectedEvent
 from streaming.events import PartitionsAdded, TopicCreated, TopicDeleted
 from streaming.moves import TopicMoves, no_replicas
-from streaming.state import ClusterState
+from streaming.state import ClusterState, TopicLayout
 from streaming.version import TopicChange
 
 _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -38,10 +39,18 @@ def topic_created(state: ClusterState, event: TopicCreated, policy: Policy) -> A
             f"topic name {event.topic!r} is illegal: it takes 1 to 249 ASCII letters, digits, '.', '_' and '-', "
             "and is neither '.' nor '..'"
         )
-    if event.topic in state.topics:
+    known = state.topics.get(event.topic)
+    if known:
+        named = event.replica_assignment or {}
+        if len(named) == known.partitions.size and is_assigned_so(known, named):
+            return NoEffect(f"topic {event.topic} is there already, with this assignment")
         raise RejectedEvent(f"Topic '{event.topic}' already exists.")
     if event.replica_assignment is not None:
-        ids, replicas = _manual(state, event)
+        if event.partitions is not None or event.replication_factor is not None:
+            raise RejectedEvent(
+                "A manual partition assignment was specified, but partitions or replication_factor was also given."
+            )
+        ids, replicas = checked_assignment(state, event.replica_assignment)
         strategy, reason = "manual", "manual assignment"
     else:
         strategy = event.strategy or policy.strategy
@@ -83,56 +92,6 @@ def _placed(state: ClusterState, event: TopicCreated, policy: Policy, strategy: 
         raise RejectedEvent(str(error)) from error
 
 
-def _manual(state: ClusterState, event: TopicCreated) -> tuple[Int32Array, Int32Array]:
-    """An explicit assignment, checked as Kafka's controller checks it (ReplicationControlManager)."""
-    assignment = event.replica_assignment or {}
-    if event.partitions is not None or event.replication_factor is not None:
-        raise RejectedEvent(
-            "A manual partition assignment was specified, but partitions or replication_factor was also given."
-        )
-    if not assignment:
-        raise RejectedEvent("The manual partition assignment has no partitions.")
-    first = min(assignment)
-    for partition, replicas in sorted(assignment.items()):
-        _check_replica_list(state, partition, replicas)
-        if len(replicas) != len(assignment[first]):
-            raise RejectedEvent(
-                f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is "
-                f"not consistent with previous partitions, which have {len(assignment[first])} replica(s)."
-            )
-    ids = sorted(assignment)
-    return np.array(ids, np.int32), np.array([assignment[p] for p in ids], np.int32)
-
-
-def _check_replica_list(state: ClusterState, partition: int, replicas: list[int]) -> None:
-    if not 0 <= partition < 2**31:
-        raise RejectedEvent(f"The manual partition assignment names partition {partition}, which is no partition id.")
-    if not replicas:
-        raise RejectedEvent("The manual partition assignment includes an empty replica list.")
-    repeated = sorted({b for b in replicas if replicas.count(b) > 1})
-    if repeated:
-        raise RejectedEvent(
-            f"The manual partition assignment includes the broker {repeated[0]} more than once (partition {partition})."
-        )
-    members = {b.broker_id: b for b in state.members()}
-    unknown = [b for b in replicas if b not in members]
-    if unknown:
-        raise RejectedEvent(
-            f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
-        )
-    leaving = [b for b in replicas if members[b].state in ("draining", "dead")]
-    if leaving:
-        raise RejectedEvent(
-            f"The manual partition assignment includes broker {leaving[0]}, which is {members[leaving[0]].state}: "
-            "its replicas would be moved away at once."
-        )
-    if all(members[b].state != "alive" for b in replicas):
-        raise RejectedEvent(
-            f"All brokers specified in the manual partition assignment for partition {partition} are fenced or in "
-            "controlled shutdown."
-        )
-
-
 def topic_deleted(state: ClusterState, event: TopicDeleted) -> Answer:
     """Forget a topic.
 
@@ -148,7 +107,7 @@ def topic_deleted(state: ClusterState, event: TopicDeleted) -> Answer:
 
 
 def partitions_added(state: ClusterState, event: PartitionsAdded, policy: Policy) -> Answer:
-    """Grow a topic to a new total, by the strategy that placed it.
+    """Grow a topic to a new total, by an explicit assignment of what is added, or by the strategy that placed it.
 
     Raises:
         RejectedEvent: there is no such topic, the total is not above the present one, or nothing can be placed.
@@ -158,25 +117,41 @@ def partitions_added(state: ClusterState, event: PartitionsAdded, policy: Policy
         raise RejectedEvent(f"topic {event.topic} is not known")
     present = layout.partitions.size
     if event.partitions == present:
+        if event.replica_assignment and is_assigned_so(layout, event.replica_assignment):
+            return NoEffect(f"topic {event.topic} has these partitions already, with this assignment")
         raise RejectedEvent(f"Topic {event.topic} already has {present} partition(s).")
     if event.partitions < present:
         raise RejectedEvent(
             f"The topic {event.topic} currently has {present} partition(s); "
             f"{event.partitions} would not be an increase."
         )
-    brokers = state.live_brokers(policy.exclude_brokers)
-    factor = int((layout.replicas[0] != NO_BROKER).sum())
     added, start = event.partitions - present, int(layout.partitions[-1]) + 1
-    try:
-        if (layout.strategy or policy.strategy) == "adminutils":
-            replicas = extend_adminutils(brokers, layout.replicas[:, :factor], added)
-        elif (layout.strategy or policy.strategy) == "striped":
-            replicas = place_striped(brokers, added, factor, seed=crc32(f"{event.topic}-{start}".encode()))
-        else:
-            replicas = place_balanced(brokers, added, factor, current=state.load, topic=event.topic)
-    except PlacementError as error:
-        raise RejectedEvent(str(error)) from error
     ids = np.arange(start, start + added, dtype=np.int32)
+    if event.replica_assignment is None:
+        replicas = _extended(state, event.topic, layout, added, policy)
+    else:
+        named, replicas = checked_assignment(state, event.replica_assignment)
+        if named.tolist() != ids.tolist():
+            raise RejectedEvent(
+                f"The manual partition assignment of topic {event.topic} must name partitions {start} to "
+                f"{start + added - 1}, each of them and no others."
+            )
     block = TopicMoves(event.topic, ids, no_replicas(added), replicas, ["partitions added"] * added)
     cause = f"topic {event.topic} grown from {present} to {event.partitions} partitions"
     return Decision("topics", cause, moves=(block,))
+
+
+def _extended(state: ClusterState, topic: str, layout: TopicLayout, added: int, policy: Policy) -> Int32Array:
+    """The replicas of partitions that are added, by the strategy that placed the topic."""
+    brokers = state.live_brokers(policy.exclude_brokers)
+    factor = int((layout.replicas[0] != NO_BROKER).sum())
+    strategy = layout.strategy or policy.strategy
+    try:
+        if strategy == "adminutils":
+            return extend_adminutils(brokers, layout.replicas[:, :factor], added)
+        if strategy == "striped":
+            seed = crc32(f"{topic}-{int(layout.partitions[-1]) + 1}".encode())
+            return place_striped(brokers, added, factor, seed=seed)
+        return place_balanced(brokers, added, factor, current=state.load, topic=topic)
+    except PlacementError as error:
+        raise RejectedEvent(str(error)) from error

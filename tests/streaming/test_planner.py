@@ -85,6 +85,14 @@ def test_defaults_are_those_of_auto_creation(six: Driver) -> None:
         ("partitions_added", {"topic": "nope", "partitions": 3}, "topic nope is not known"),
         ("partitions_added", {"topic": "t", "partitions": 6}, "already has 6"),
         ("partitions_added", {"topic": "t", "partitions": 5}, "would not be an increase"),
+        (
+            "partitions_added",
+            {"topic": "t", "partitions": 7, "replica_assignment": {"7": [1]}},
+            "name partitions 6 to 6",
+        ),
+        ("partitions_added", {"topic": "t", "partitions": 7, "replica_assignment": {"6": [9]}}, "no such broker"),
+        ("partitions_added", {"topic": "t", "partitions": 6, "replica_assignment": {"5": [6, 4]}}, "already has 6"),
+        ("topic_created", {"topic": "t", "replica_assignment": {"0": [1, 3, 5]}}, "Topic 't' already exists."),
         ("replication_factor_changed", {"topic": "nope", "replication_factor": 2}, "topic nope is not known"),
         ("replication_factor_changed", {"topic": "t", "replication_factor": 7}, "7"),
         ("broker_left", {"broker_id": 9, "reason": "failed"}, "broker 9 is not part of the cluster"),
@@ -206,6 +214,27 @@ def test_partitions_added_continue_the_layout_of_adminutils() -> None:
         driver.event("partitions_added", topic="t", partitions=5),
     )
     assert driver.layout()["t"] == driver.layout()["whole"]
+
+
+def test_partitions_added_by_hand_are_where_the_event_says(six: Driver) -> None:
+    six.batch(six.event("topic_created", topic="m", replica_assignment={"0": [1, 3], "1": [5, 2]}))
+    added = {"topic": "m", "partitions": 4, "replica_assignment": {"2": [6, 4], "3": [2, 1]}}
+    six.batch(six.event("partitions_added", **added))
+    assert six.layout()["m"] == [[1, 3], [5, 2], [6, 4], [2, 1]]
+
+
+def test_what_is_there_already_as_the_event_says_is_no_news(six: Driver) -> None:
+    assignment = {"0": [1, 3], "1": [5, 2]}
+    six.batch(six.event("topic_created", topic="m", replica_assignment=assignment))
+    result = six.batch(
+        six.event("topic_created", event_id="again", topic="m", replica_assignment=assignment),
+        six.event("partitions_added", event_id="grown", topic="m", partitions=2, replica_assignment={"1": [5, 2]}),
+    )
+    assert outcomes(result) == {"again": "no_effect", "grown": "no_effect"}
+    assert reasons(result) == {
+        "again": "topic m is there already, with this assignment",
+        "grown": "topic m has these partitions already, with this assignment",
+    }
 
 
 def test_partitions_added_to_a_topic_with_gaps_come_after_its_last_id(six: Driver) -> None:
