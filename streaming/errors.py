@@ -87,3 +87,11 @@ class ClusterError(StreamingError):
     def __init__(self, message: str, *, bootstrap_servers: str) -> None:
         super().__init__(message)
         self.bootstrap_servers = bootstrap_servers
+
+
+class IncompleteError(ApplyError):
+    """A plan was begun and not all of it is carried out; the rest of the cluster is in order."""
+
+
+class AnotherClusterError(ClusterError):
+    """The brokers at an address belong to another cluster than those that were there before."""

@@ -47,7 +47,7 @@ def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLim
     created, kept, open_moves = _sorted_out(task, seen)
     problem = next((p for p in (*_misfits(created, seen), *_misfits(open_moves, seen)) if p), "")
     problem = problem or _uncreatable(created, seen) or _on_dead_broker(task, [*created, *open_moves], seen)
-    leftover = Unthrottle(seen.throttled_brokers, seen.throttled_topics) if seen.is_throttled else None
+    leftover = _leftover(task, seen)
     if problem:
         return (*_cancels(open_moves, seen), *([leftover] if leftover else []), Refuse(problem))
     steps: list[Step] = [*_creations(created, seen), *(KeepTopic(t) for t in kept)]
@@ -119,6 +119,13 @@ def _on_dead_broker(task: Task, parts: Iterable[PartitionTask], seen: Seen) -> s
         f"broker {broker}, which is to get {counts[broker]} replicas, is not alive; start it, or report it as gone "
         "so that a new plan is made"
     )
+
+
+def _leftover(task: Task, seen: Seen) -> Unthrottle | None:
+    """The removal of throttles that are there, unless somebody else moves partitions under them."""
+    ours = {part.place for part in task.partitions}
+    others = any(partition.is_reassigned and place not in ours for place, partition in seen.partitions.items())
+    return Unthrottle(seen.throttled_brokers, seen.throttled_topics) if seen.is_throttled and not others else None
 
 
 def _cancels(parts: Iterable[PartitionTask], seen: Seen) -> list[Step]:

@@ -75,6 +75,22 @@ def waiting(versions: Sequence[PlanVersion], completed: Collection[int]) -> list
     ]
 
 
+def check_not_stopped(versions: Sequence[PlanVersion]) -> None:
+    """Refuse a cluster whose planning is stopped: what was planned last may not be what is wanted.
+
+    Raises:
+        ApplyError: it is.
+    """
+    last = next((v for v in reversed(versions) if v.kind in ("stop", "resume")), None)
+    if last is not None and last.kind == "stop":
+        raise ApplyError(
+            f"{last.cluster_id} is stopped, and no plan of it is carried out: {last.cause}; "
+            f"once that is mended: replica-planner resume {last.cluster_id}",
+            cluster_id=last.cluster_id,
+            plan_version=last.plan_version,
+        )
+
+
 def check_may_start(versions: Sequence[PlanVersion], wanted: int) -> None:
     """Refuse a version that must not be carried out.
 
@@ -101,9 +117,6 @@ def check_may_start(versions: Sequence[PlanVersion], wanted: int) -> None:
 
 def _why_not(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
     number = version.plan_version
-    stop = next((v for v in reversed(versions) if v.kind in ("stop", "resume")), None)
-    if stop is not None and stop.kind == "stop":
-        return f"the cluster is stopped ({stop.cause}); mend that and resume it first"
     if version.approval == "proposed":
         return _fate_of_proposal(version, versions)
     if version.approval == "rejected":

@@ -1,0 +1,210 @@
+"""Does the steps of a task on the real cluster.
+
+What is done is read from the cluster, never remembered: killed at any moment and started again, a run makes new steps
+from what it finds. A run that is stopped, or fails, cancels what it has under way and removes its throttles.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, assert_never
+
+from streaming.apply.cluster import Cluster
+from streaming.apply.explain import counted, headline, places_text
+from streaming.apply.progress import Progress
+from streaming.apply.reports import Reports
+from streaming.apply.steps import (
+    AddPartitions,
+    Cancel,
+    CreateTopic,
+    Elect,
+    KeepTopic,
+    LeaveOut,
+    MoveWave,
+    Refuse,
+    Step,
+    Throttle,
+    Unthrottle,
+)
+from streaming.apply.tasks import Place, Replicas, Task
+from streaming.apply.throttles import throttle, unthrottle
+from streaming.apply.watching import StoppedError, watch
+from streaming.errors import ApplyError, ClusterError, IncompleteError, StreamingError
+
+_POLL: Final = 0.1
+
+
+class Screen(Protocol):
+    """Where a run says what it does."""
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+
+    def show(self, progress: Progress) -> None:
+        """How far the present wave has come."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One task being carried out; ``stopped`` ends it in order."""
+
+    cluster: Cluster
+    task: Task
+    reports: Reports
+    screen: Screen
+    stopped: threading.Event
+    _failed: dict[Place, str] = field(default_factory=dict)
+    _done: int = 0
+
+    def carry_out(self, steps: Sequence[Step]) -> None:
+        """Do the steps.
+
+        Raises:
+            ApplyError: a step refuses, or the run was stopped.
+            IncompleteError: some partitions could not be moved.
+            ClusterError: the cluster cannot be asked any more.
+        """
+        began = time.monotonic()
+        waves = [step for step in steps if isinstance(step, MoveWave)]
+        self.reports.add("started", partitions=sum(len(wave.moves) for wave in waves), waves=len(waves))
+        try:
+            for step in steps:
+                self._do(step)
+                self._send_reports()
+        except (StreamingError, StoppedError) as error:
+            raise self._left(error, steps) from error
+        if self._failed:
+            raise self._incomplete()
+        self.reports.add("completed", partitions=self._done, seconds=round(time.monotonic() - began, 1))
+        self._send_reports()
+
+    def note_done(self) -> None:
+        """Report a task that the cluster needs no step for."""
+        self.reports.add("completed", partitions=0, already=True)
+        self._send_reports()
+
+    def _do(self, step: Step) -> None:
+        if self.stopped.is_set():
+            raise StoppedError
+        self.screen.say(headline(step))
+        match step:
+            case CreateTopic():
+                self.cluster.create_topic(step.topic, step.replicas)
+                self._await_created(step.topic, 0, step.replicas)
+            case AddPartitions():
+                self.cluster.add_partitions(step.topic, step.first, step.replicas)
+                self._await_created(step.topic, step.first, step.replicas)
+            case Cancel():
+                self.cluster.reassign(dict.fromkeys(step.places))
+            case Throttle():
+                throttle(self.cluster, step)
+            case MoveWave():
+                self._move(step)
+            case LeaveOut():
+                self._failed |= dict.fromkeys(step.places, "no replica that is in sync is alive")
+            case Elect():
+                self._elect(place for place in step.places if place not in self._failed)
+            case Unthrottle():
+                self._unthrottle(step)
+            case KeepTopic():
+                pass
+            case Refuse():
+                raise ApplyError(f"{self.task.name} is not carried out: {step.reason}")
+            case _:
+                assert_never(step)
+
+    def _await_created(self, topic: str, first: int, replicas: Sequence[Replicas]) -> None:
+        """Return when the cluster shows the new partitions."""
+        places = [(topic, p) for p in range(first, first + len(replicas))]
+        until = time.monotonic() + self.cluster.patience
+        while not self.cluster.see([topic]).partitions.keys() >= set(places):
+            if self.stopped.wait(_POLL):
+                raise StoppedError
+            if time.monotonic() > until:
+                raise ApplyError(
+                    f"{self.task.name}: topic {topic} was created and does not appear; look at the brokers"
+                )
+        for place, row in zip(places, replicas, strict=True):
+            self._is_done(place, row)
+
+    def _move(self, wave: MoveWave) -> None:
+        def settle(place: Place, reason: str) -> None:
+            if reason:
+                self._failed[place] = reason
+                self.screen.say(f"{places_text([place])} is not moved: {reason}")
+            else:
+                self._is_done(place, wanted[place])
+
+        wanted = {move.place: move.after for move in wave.moves}
+        for progress in watch(self.cluster, wave, self.stopped, settle):
+            self._send_reports()
+            self.screen.show(progress)
+
+    def _is_done(self, place: Place, replicas: Replicas) -> None:
+        self._done += 1
+        self.reports.add("partition_done", topic=place[0], partition=place[1], replicas=list(replicas))
+
+    def _elect(self, places: Iterable[Place]) -> None:
+        wanted = list(places)
+        refused = self.cluster.elect(wanted) if wanted else {}
+        for place, reason in refused.items():
+            self.screen.say(f"{places_text([place])} keeps its leader: {reason}")
+
+    def _unthrottle(self, step: Unthrottle) -> None:
+        for broker in unthrottle(self.cluster, step.brokers, step.topics):
+            self.screen.say(f"broker {broker} is down and keeps its rate, which limits nothing; apply again removes it")
+
+    def _left(self, error: StreamingError | StoppedError, steps: Sequence[Step]) -> StreamingError:
+        """Leave the cluster in order, and say how it was left."""
+        reason = "stopped" if isinstance(error, StoppedError) else str(error)
+        cancelled = 0
+        try:
+            cancelled = self._cancel_all(steps)
+            for step in steps[-1:]:
+                if isinstance(step, Unthrottle):
+                    self._unthrottle(step)
+        except ClusterError as failure:
+            reason += f"; and throttles or reassignments may be left, which the next apply goes on with: {failure}"
+        self.reports.add("failed", reason=reason, partitions_done=self._done, cancelled=cancelled)
+        self._send_reports()
+        if isinstance(error, StoppedError):
+            return IncompleteError(
+                f"{self.task.name}: {reason} with {counted(self._done, 'partition')} done and {cancelled} cancelled; "
+                "no throttle is left; apply again to go on",
+            )
+        return error
+
+    def _cancel_all(self, steps: Sequence[Step]) -> int:
+        """Cancel what this task has under way, and return when it has ended; how many that were."""
+        targets = {move.place: move.after for step in steps if isinstance(step, MoveWave) for move in step.moves}
+        topics = {topic for topic, _ in targets}
+        cancelled: set[Place] = set()
+        until = time.monotonic() + self.cluster.patience
+        while time.monotonic() < until:
+            there = self.cluster.see(topics).partitions
+            ours = [
+                p for p, after in targets.items() if p in there and there[p].is_reassigned and there[p].target == after
+            ]
+            if not ours:
+                break
+            self.cluster.reassign(dict.fromkeys(ours))
+            cancelled.update(ours)
+            time.sleep(_POLL)
+        return len(cancelled)
+
+    def _incomplete(self) -> IncompleteError:
+        reason = next(iter(self._failed.values()))
+        details = [{"topic": t, "partition": p, "reason": why} for (t, p), why in sorted(self._failed.items())]
+        self.reports.add("failed", reason=reason, partitions_done=self._done, partitions=details)
+        self._send_reports()
+        return IncompleteError(
+            f"{self.task.name} is carried out but for {places_text(sorted(self._failed))}: {reason}; "
+            "no throttle is left; apply again, or the newer plan once there is one"
+        )
+
+    def _send_reports(self) -> None:
+        if problem := self.reports.send():
+            self.screen.say(f"reports wait: {problem}")

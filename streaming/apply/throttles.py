@@ -1,0 +1,82 @@
+"""Kafka's throttles of replication: a rate on each broker, and on each topic the replicas that it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from kafka.admin import AlterConfigOp
+
+from streaming.apply.cluster import Cluster
+from streaming.apply.seen import Seen
+from streaming.apply.steps import Move, Throttle
+from streaming.errors import ClusterError
+
+RATES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+REPLICAS: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+
+_AT_ONCE: Final = 500
+"""Topics that are asked about in one request."""
+
+_PATIENCE: Final = 5.0
+"""Seconds that one broker gets to drop its throttle: where it is down it cannot, and does not need to."""
+
+
+def with_throttles(cluster: Cluster, seen: Seen) -> Seen:
+    """What was seen, and what is throttled; of brokers that are down it cannot be told."""
+    topics = sorted({topic for topic, _ in seen.partitions})
+    throttled = [t for some in _parts(topics) for t in cluster.configs("TOPIC", some, REPLICAS)]
+    brokers = cluster.configs("BROKER", map(str, sorted(seen.alive)), RATES)
+    return replace(seen, throttled_brokers=tuple(sorted(map(int, brokers))), throttled_topics=tuple(sorted(throttled)))
+
+
+def throttle(cluster: Cluster, step: Throttle) -> None:
+    """Limit what the brokers of these moves send and receive for them, in bytes a second.
+
+    Raises:
+        ClusterError: the cluster refuses.
+    """
+    topics = sorted({move.topic for move in step.moves})
+    lists = {topic: _replica_lists([m for m in step.moves if m.topic == topic]) for topic in topics}
+    cluster.configure("TOPIC", lists)
+    cluster.configure("BROKER", {str(b): dict.fromkeys(RATES, str(step.rate)) for b in step.brokers})
+
+
+def _replica_lists(moves: Iterable[Move]) -> dict[str, str]:
+    """Who sends and who receives, as ``partition:broker``; any replica there is may turn out to lead."""
+    senders = [f"{move.partition}:{broker}" for move in moves for broker in move.now]
+    receivers = [f"{move.partition}:{broker}" for move in moves for broker in move.incoming]
+    return dict(zip(REPLICAS, (",".join(senders), ",".join(receivers)), strict=True))
+
+
+def unthrottle(cluster: Cluster, brokers: Iterable[int], topics: Collection[str]) -> list[int]:
+    """Remove throttles; the brokers that are down and keep theirs, which limits nothing without a topic's list.
+
+    Raises:
+        ClusterError: the cluster refuses.
+    """
+    there = {topic for topic, _ in cluster.see(topics).partitions}
+    for some in _parts(sorted(there)):
+        cluster.configure("TOPIC", {topic: _nothing(REPLICAS) for topic in some})
+    kept = []
+    for broker in brokers:
+        try:
+            cluster.configure("BROKER", {str(broker): _nothing(RATES)}, _PATIENCE if _is_alive(cluster, broker) else 0)
+        except ClusterError:
+            if _is_alive(cluster, broker):
+                raise
+            kept.append(broker)
+    return kept
+
+
+def _is_alive(cluster: Cluster, broker: int) -> bool:
+    return broker in cluster.see(()).alive
+
+
+def _nothing(keys: Iterable[str]) -> dict[str, Any]:
+    return dict.fromkeys(keys, (AlterConfigOp.DELETE, None))
+
+
+def _parts(topics: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (topics[i : i + _AT_ONCE] for i in range(0, len(topics), _AT_ONCE))

@@ -1,0 +1,92 @@
+"""Begins the moves of a wave and watches them until each is done or lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from streaming.apply.cluster import Cluster
+from streaming.apply.fates import fate_of
+from streaming.apply.progress import Pace, Progress, measure
+from streaming.apply.seen import Seen
+from streaming.apply.steps import Move, MoveWave
+from streaming.apply.tasks import Place
+
+POLL: Final = 0.3
+"""Seconds between two looks at the cluster."""
+
+_MEASURED: Final = 1.0
+"""Seconds between two looks at the logs, which cost a request to each broker."""
+
+_UNCLEAR: Final = 10.0
+"""Seconds for which a partition may be nowhere, because brokers learn of the end of a reassignment one by one."""
+
+Settle = Callable[[Place, str], None]
+"""Takes a partition that is done, or lost and why."""
+
+
+class StoppedError(Exception):
+    """Somebody asked the run to end."""
+
+
+def watch(cluster: Cluster, wave: MoveWave, stopped: threading.Event, settle: Settle) -> Iterator[Progress]:
+    """Move partitions together; yields how far they are, and returns when none is left.
+
+    Raises:
+        StoppedError: the run is to end.
+    """
+    topics = {move.topic for move in wave.moves}
+    still = _begin(cluster, wave, cluster.see(topics), settle)
+    done: set[Place] = set()
+    unclear: dict[Place, float] = {}
+    pace, measured = Pace(), 0.0
+    while still:
+        if stopped.wait(POLL):
+            raise StoppedError
+        seen = cluster.see(topics)
+        for place, reason in _ended(cluster, still, seen, unclear).items():
+            del still[place]
+            done.update(() if reason else (place,))
+            settle(place, reason)
+        now = time.monotonic()
+        if now - measured >= _MEASURED or not still:
+            measured = now
+            progress = measure(cluster, wave, seen, done)
+            yield replace(progress, seconds_left=pace.seconds_left(now, progress.bytes_left))
+
+
+def _begin(cluster: Cluster, wave: MoveWave, seen: Seen, settle: Settle) -> dict[Place, Move]:
+    """Begin what can be begun; those that are under way then."""
+    still = {move.place: move for move in wave.moves}
+    for move in wave.moves:
+        dead = [broker for broker in move.incoming if broker not in seen.alive]
+        if dead and not move.under_way:
+            del still[move.place]
+            settle(move.place, f"broker {dead[0]}, which is to get it, is not alive")
+    refused = cluster.reassign({move.place: move.after for move in still.values() if not move.under_way})
+    for place, reason in refused.items():
+        del still[place]
+        settle(place, reason)
+    return still
+
+
+def _ended(cluster: Cluster, still: dict[Place, Move], seen: Seen, unclear: dict[Place, float]) -> dict[Place, str]:
+    """The moves that are done (no reason) or lost; those that wait for what is gone are cancelled."""
+    ended, to_cancel = {}, []
+    for place, move in still.items():
+        fate = fate_of(move, seen)
+        if fate.kind == "unclear":
+            since = unclear.setdefault(place, time.monotonic())
+            if time.monotonic() - since > _UNCLEAR:
+                ended[place] = fate.reason
+        else:
+            unclear.pop(place, None)
+        if fate.kind in ("done", "lost"):
+            ended[place] = fate.reason
+        if fate.to_cancel:
+            to_cancel.append(place)
+    cluster.reassign(dict.fromkeys(to_cancel))
+    return ended

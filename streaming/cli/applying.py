@@ -1,0 +1,152 @@
+"""The command that carries plans out on a real cluster."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from streaming.cli.main import conf_option
+from streaming.config import load_config
+from streaming.errors import ApplyError, IncompleteError
+
+if TYPE_CHECKING:
+    from streaming.apply.carry_out import Screen
+    from streaming.apply.cluster import Cluster
+    from streaming.apply.tasks import Task
+    from streaming.config import Source
+
+NOTHING: Final = "nothing is left to do"
+
+
+@click.command("apply")
+@click.option("--bootstrap-server", "servers", metavar="HOST:PORT,...", required=True, help="Brokers of the cluster.")
+@click.argument("cluster")
+@click.argument("version", type=click.IntRange(min=1), required=False)
+@click.option("--dry-run", is_flag=True, help="Print the steps and touch nothing.")
+@click.option(
+    "--throttle",
+    "rate",
+    metavar="BYTES/S",
+    type=click.IntRange(min=1),
+    help="Copy at most so many bytes a second to and from each broker.",
+)
+@conf_option
+@click.pass_context
+def apply(
+    ctx: click.Context,
+    servers: str,
+    cluster: str,
+    version: int | None,
+    dry_run: bool,
+    rate: int | None,
+    conf: str | None,
+) -> None:
+    """Carry a plan out on a real cluster: one version, or without one all that wait for it.
+
+    Killed and started again, it goes on where the cluster is. Ctrl-C cancels what is under way and removes throttles.
+    Exit code 1: begun, and not all of it is carried out.
+
+    \b
+    Examples:
+      replica-planner apply --bootstrap-server localhost:9092 east --dry-run
+      replica-planner apply --bootstrap-server localhost:9092 east 4 --throttle 50000000
+    """
+    config = load_config(conf)
+    from streaming.apply.cluster import Cluster
+    from streaming.apply.recorded import read_tasks
+    from streaming.cli.screens import progress_screen
+    from streaming.history import History
+    from streaming.live.connection import Connection
+
+    connection = Connection.to(servers, config.kafka)
+    history = History(config.tables.root)
+    tasks = read_tasks(history, history.cluster(cluster), version)
+    with Cluster(connection) as real:
+        if dry_run:
+            _explain(real, tasks, rate)
+            return
+        with _stopped_by_signals() as stopped, progress_screen() as screen:
+            try:
+                _carry_out(real, tasks, rate, config.source, screen, stopped)
+            except IncompleteError as error:
+                failure = error
+            else:
+                return
+    click.echo(f"replica-planner: {failure}", err=True)
+    ctx.exit(1)
+
+
+def _explain(real: Cluster, tasks: Sequence[Task], rate: int | None) -> None:
+    """Print the steps that carrying out would take."""
+    from streaming.apply.ahead import leftovers, look, steps_ahead
+    from streaming.apply.explain import explain
+    from streaming.apply.steps import Refuse
+
+    ahead = [(f"{task.name}: {task.version.cause}", task, steps) for task, steps in steps_ahead(real, tasks, rate)]
+    if not tasks and (steps := leftovers(look(real))):
+        click.echo("\n".join(explain(steps[0])))
+    elif not any(steps for _, _, steps in ahead):
+        click.echo(NOTHING)
+    for title, task, steps in ahead:
+        if steps:
+            click.echo(title)
+        for step in steps:
+            if isinstance(step, Refuse):
+                raise ApplyError(f"{task.name} is not carried out: {step.reason}")
+            for line in explain(step):
+                click.echo(f"  {line}")
+
+
+def _carry_out(
+    real: Cluster, tasks: Sequence[Task], rate: int | None, source: Source, screen: Screen, stopped: threading.Event
+) -> None:
+    """Do the steps of one task after the other."""
+    from streaming.apply.ahead import leftovers, look, steps_on
+    from streaming.apply.carry_out import Run
+    from streaming.apply.explain import headline
+    from streaming.apply.reports import Reports
+    from streaming.apply.throttles import unthrottle
+
+    seen, idle = look(real), True
+    for task in tasks:
+        reports = Reports(source, task.version.cluster_id, task.version.plan_version)
+        steps = steps_on(real, task, seen, rate)
+        run = Run(real, task, reports, screen, stopped)
+        if steps:
+            idle = False
+            screen.say(f"{task.name}: {task.version.cause}")
+            run.carry_out(steps)
+            screen.say(f"{task.name} is carried out")
+            seen = look(real)
+        else:
+            run.note_done()
+    for step in leftovers(seen):
+        screen.say(headline(step))
+        unthrottle(real, seen.throttled_brokers, seen.throttled_topics)
+    if idle:
+        screen.say(NOTHING)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C, or a request to end, sets; the second one ends the process at once."""
+    stopped = threading.Event()
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def stop(number: int, _: object) -> None:
+        click.echo("stopping: cancelling what is under way, removing throttles", err=True)
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        stopped.set()
+
+    before = {each: signal.signal(each, stop) for each in signals}
+    try:
+        yield stopped
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
