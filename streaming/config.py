@@ -154,6 +154,17 @@ class Job(Struct, frozen=True, forbid_unknown_fields=True):
         parse_bytes(self.memory)
 
 
+class Collect(Struct, frozen=True, forbid_unknown_fields=True):
+    """How real clusters are watched: how often, and where the last look is kept."""
+
+    interval: str = "400ms"
+    state: Text = ".data/collect"
+
+    def __post_init__(self) -> None:
+        """Reject durations that cannot be read, while file and key are still known."""
+        parse_duration(self.interval)
+
+
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """What the planner does for a cluster, recorded with every plan that it makes."""
 
@@ -197,6 +208,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
     source: Source = field(default_factory=FilesSource)
     kafka: Kafka = field(default_factory=Kafka)
+    collect: Collect = field(default_factory=Collect)
     tables: Tables = field(default_factory=Tables)
     job: Job = field(default_factory=Job)
     policy: dict[str, Any] = field(default_factory=dict)
@@ -209,6 +221,7 @@ class Config(Struct, frozen=True, dict=True):
 
     source: Source
     kafka: Kafka
+    collect: Collect
     tables: Tables
     job: Job
     policy: Policy
@@ -260,7 +273,14 @@ def parse_config(text: str, path: str) -> Config:
         for name, overrides in file.clusters.items()
     }
     return Config(
-        _with_security(file.source, file.kafka), file.kafka, file.tables, file.job, general, clusters, file.spark
+        source=_with_security(file.source, file.kafka),
+        kafka=file.kafka,
+        collect=file.collect,
+        tables=file.tables,
+        job=file.job,
+        policy=general,
+        clusters=clusters,
+        spark=file.spark,
     )
 
 

@@ -6,17 +6,22 @@ import json
 import time
 import uuid
 from pathlib import Path
-from typing import assert_never
+from typing import Final, assert_never
 
-from streaming.config import DeltaSource, FilesSource, KafkaSource
+from streaming.config import DeltaSource, FilesSource, KafkaSource, Source
 from streaming.errors import InputError
 
+_PATIENCE: Final = 30
+"""Seconds that Kafka has to acknowledge what it was sent."""
 
-def deliver(source: FilesSource | KafkaSource | DeltaSource, data: bytes) -> None:
+
+def deliver(source: Source, data: bytes) -> None:
     """Hand lines over, whole or not at all for files and Delta.
 
     Raises:
         InputError: the source cannot be written to.
+        ClusterError: Kafka did not take them, or not all of them; sent again, those that it took are duplicates.
+        ConfigError: what is needed to talk to Kafka cannot be used.
     """
     match source:
         case FilesSource():
@@ -27,6 +32,11 @@ def deliver(source: FilesSource | KafkaSource | DeltaSource, data: bytes) -> Non
             _to_kafka(source, data)
         case _:
             assert_never(source)
+
+
+def place_of(source: Source) -> str:
+    """What people call the source: its folder, table or topic."""
+    return f"topic {source.topic}" if isinstance(source, KafkaSource) else source.path
 
 
 def _to_folder(source: FilesSource, data: bytes) -> None:
@@ -54,20 +64,20 @@ def _to_delta(source: DeltaSource, data: bytes) -> None:
 
 
 def _to_kafka(source: KafkaSource, data: bytes) -> None:
-    from kafka import KafkaProducer
     from kafka.errors import KafkaError
 
+    from streaming.live.connection import Connection
+
+    connection = Connection.to_source(source)
+    producer = connection.producer()
     try:
-        producer = KafkaProducer(bootstrap_servers=source.bootstrap_servers, acks="all", max_block_ms=10_000)
         sent = [producer.send(source.topic, line, key=_key(line)) for line in data.removesuffix(b"\n").split(b"\n")]
         for future in sent:
-            future.get(timeout=30)
-        producer.close()
+            future.get(timeout=_PATIENCE)
     except KafkaError as error:
-        raise InputError(
-            f"{source.bootstrap_servers}: events could not be handed over to topic {source.topic}: {error}",
-            path=source.bootstrap_servers,
-        ) from error
+        raise connection.failed(f"did not take the events for topic {source.topic}", error) from error
+    finally:
+        producer.close(timeout=_PATIENCE)
 
 
 def _key(line: bytes) -> bytes | None:

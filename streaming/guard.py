@@ -25,19 +25,37 @@ def only_writer(root: str) -> Iterator[None]:
     if "://" in root:
         yield
         return
-    path = Path(root) / ".writer"
+    unwritable, taken = f"{root}: the tables cannot be written here", f"{root}: another job writes to these tables"
+    with _held(Path(root) / ".writer", unwritable, taken):
+        yield
+
+
+@contextmanager
+def only_collector(memory: Path) -> Iterator[None]:
+    """Hold the lock on a collector's memory: two of them would tell everything twice, under two times.
+
+    Raises:
+        JobError: another collector holds it, or the folder cannot be written to.
+    """
+    taken = f"{memory}: another collector watches this cluster"
+    with _held(memory.with_suffix(".lock"), f"{memory}: a collector cannot write here", taken):
+        yield
+
+
+@contextmanager
+def _held(path: Path, unwritable: str, taken: str) -> Iterator[None]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+", encoding="utf-8")
     except OSError as error:
-        raise JobError(f"{root}: the tables cannot be written here: {error.strerror}") from error
+        raise JobError(f"{unwritable}: {error.strerror}") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             file.seek(0)
             holder = file.read().strip() or "another process"
-            raise JobError(f"{root}: another job writes to these tables ({holder}); stop it first") from error
+            raise JobError(f"{taken} ({holder}); stop it first") from error
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
         file.flush()

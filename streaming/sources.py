@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's use
 
 from streaming.config import Config, DeltaSource, FilesSource, KafkaSource
 from streaming.events import Line, decode
+from streaming.live.connection import Connection
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -66,7 +67,7 @@ def _files(spark: SparkSession, source: FilesSource) -> DataFrame:
 def _kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
     options = {
         **_KAFKA_TIMEOUTS,
-        "kafka.bootstrap.servers": source.bootstrap_servers,
+        **Connection.to_source(source).spark_options(),
         "subscribe": source.topic,
         "startingOffsets": source.starting_offsets,
         **source.options,

@@ -16,6 +16,7 @@ import msgspec
 
 from streaming.cli.main import conf_option
 from streaming.config import Config, load_config
+from streaming.delivery import deliver, place_of
 from streaming.errors import InputError
 from streaming.events import EVENT_TYPES, decode, encode
 
@@ -35,14 +36,9 @@ def run(conf: str | None, once: bool) -> None:
     from streaming.cli.watching import report_batch, say
     from streaming.job import run_job
 
-    say(f"reading events from {_where(config)}, tables under {config.tables.root}")
+    say(f"reading events from {place_of(config.source)}, tables under {config.tables.root}")
     run_job(config, once=once, observer=report_batch, started=lambda: say("running; Ctrl-C stops it"))
     say("stopped")
-
-
-def _where(config: Config) -> str:
-    source = config.source
-    return getattr(source, "path", None) or f"topic {getattr(source, 'topic', '')}"
 
 
 def _event_options(command: Any) -> Any:
@@ -91,7 +87,7 @@ def submit(
         data = make_event(str(event_type), given) + b"\n"
     hand_over(config, data)
     lines = [decode(line, str(n)) for n, line in enumerate(data.removesuffix(b"\n").split(b"\n"), start=1)]
-    click.echo(f"{len(lines)} line{'s' if len(lines) != 1 else ''} handed over to {_where(config)}")
+    click.echo(f"{len(lines)} line{'s' if len(lines) != 1 else ''} handed over to {place_of(config.source)}")
     for line in lines:
         if line.event is None:
             click.echo(f"line {line.place} is no event and will be kept in quarantine: {line.problem}", err=True)
@@ -136,8 +132,6 @@ def _value(text: str) -> Any:
 
 def hand_over(config: Config, data: bytes) -> None:
     """Put lines where the job will find them."""
-    from streaming.delivery import deliver
-
     deliver(config.source, data)
 
 
@@ -149,7 +143,7 @@ def _decision(event_type: str, cluster: str, version: int, digest: str | None, c
     plan = found.version(found.cluster(cluster), version)
     given = {"cluster_id": cluster, "plan_version": str(version), "digest": digest or plan.digest, "by": getuser()}
     hand_over(config, make_event(event_type, given) + b"\n")
-    click.echo(f"{event_type} of version {version} of {cluster} handed over to {_where(config)}")
+    click.echo(f"{event_type} of version {version} of {cluster} handed over to {place_of(config.source)}")
 
 
 _cluster = click.argument("cluster")
@@ -201,7 +195,7 @@ def resume(cluster: str, conf: str | None) -> None:
     # What was handed over by an earlier resume is known by now, and comes out as a duplicate.
     lines = [make_event("cluster_resumed", {"cluster_id": name}), *dict.fromkeys(r["payload"].encode() for r in held)]
     hand_over(config, b"".join(line + b"\n" for line in lines))
-    click.echo(f"{name} is to be resumed, with {len(lines) - 1} held events handed over to {_where(config)}")
+    click.echo(f"{name} is to be resumed, with {len(lines) - 1} held events handed over to {place_of(config.source)}")
 
 
 @click.command()

@@ -16,6 +16,8 @@ _COMMANDS: Final = {
     "rollback": "streaming.cli.job",
     "resume": "streaming.cli.job",
     "maintain": "streaming.cli.job",
+    "collect": "streaming.cli.collecting",
+    "apply": "streaming.cli.applying",
     "plans": "streaming.cli.reading",
     "show": "streaming.cli.reading",
     "status": "streaming.cli.reading",

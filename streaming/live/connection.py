@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,11 +44,12 @@ class Secret(str):
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A Kafka cluster, and all that it takes to talk to it."""
+    """A Kafka cluster, and all that it takes to talk to it; ``others`` are addresses that were learned later."""
 
     bootstrap_servers: str
     settings: Kafka
     password: Secret | None = field(default=None, repr=False)
+    others: tuple[str, ...] = ()
 
     @classmethod
     def to(cls, bootstrap_servers: str, settings: Kafka, environ: Mapping[str, str] = os.environ) -> Connection:
@@ -76,13 +77,18 @@ class Connection:
         """
         return cls.to(source.bootstrap_servers, source.kafka or Kafka())
 
-    def admin(self, timeout: float = _CONNECT_SECONDS) -> KafkaAdminClient:
+    def through(self, addresses: Iterable[str]) -> Connection:
+        """The same cluster, which can be found at these addresses as well."""
+        known = [address.strip() for address in self.bootstrap_servers.split(",")]
+        return replace(self, others=tuple(address for address in addresses if address not in known))
+
+    def admin(self, timeout: float = _CONNECT_SECONDS, request_timeout: float = _REQUEST_SECONDS) -> KafkaAdminClient:
         """A connected admin client; close it after use.
 
         Raises:
             ClusterError: no broker answered within ``timeout`` seconds, with the reason.
         """
-        return self._connected(KafkaAdminClient, timeout, request_timeout_ms=_REQUEST_SECONDS * 1000)
+        return self._connected(KafkaAdminClient, timeout, request_timeout_ms=int(request_timeout * 1000))
 
     def producer(self, timeout: float = _CONNECT_SECONDS) -> KafkaProducer:
         """A producer that keeps the order of what it is given, with no gaps; close it after use.
@@ -98,7 +104,7 @@ class Connection:
         log.addHandler(reasons)
         try:
             return client(
-                bootstrap_servers=[address.strip() for address in self.bootstrap_servers.split(",")],
+                bootstrap_servers=[*(address.strip() for address in self.bootstrap_servers.split(",")), *self.others],
                 bootstrap_timeout_ms=int(timeout * 1000),
                 reconnect_backoff_max_ms=_RECONNECT_SECONDS * 1000,
                 client_id="replica-planner",
@@ -106,16 +112,16 @@ class Connection:
                 **options,
             )
         except KafkaError as error:
-            raise self.failed("cannot be reached", reasons.best or error) from error
+            advice = "; check the address, and section [kafka] of the conf"
+            raise self.failed("cannot be reached", reasons.best or error, advice) from error
         finally:
             log.removeHandler(reasons)
 
-    def failed(self, what: str, error: BaseException) -> ClusterError:
-        """An error for a person: which cluster, what it did not do, and why."""
+    def failed(self, what: str, error: BaseException, advice: str = "") -> ClusterError:
+        """An error for a person: which cluster, what it did not do, why, and what to do about it."""
         reason = re.sub(r"^(\[Error \d+\] )?(\w+: )*", "", " ".join(str(error).split())) or type(error).__name__
         return ClusterError(
-            f"Kafka at {self.bootstrap_servers} {what}: {reason}; check the address, and section [kafka] of the conf",
-            bootstrap_servers=self.bootstrap_servers,
+            f"Kafka at {self.bootstrap_servers} {what}: {reason}{advice}", bootstrap_servers=self.bootstrap_servers
         )
 
     def _security(self) -> dict[str, Any]:

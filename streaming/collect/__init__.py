@@ -1,0 +1,1 @@
+"""Watching a real Kafka cluster: what changes there becomes events for the job."""

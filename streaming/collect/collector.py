@@ -1,0 +1,178 @@
+"""The collector: looks at a cluster again and again, and hands what changed to the job."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Final, Self
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+from msgspec.structs import replace
+
+from streaming.collect.differ import believed, news
+from streaming.collect.memory import MemoryFile, as_lines
+from streaming.errors import AnotherClusterError, StreamingError
+from streaming.events import AnyEvent, encode
+from streaming.guard import only_collector
+from streaming.live.connection import Connection
+from streaming.live.snapshot import Snapshot, read_snapshot
+
+Deliver = Callable[[bytes], None]
+"""Hands lines to the job's source; raises a :class:`StreamingError` if it cannot."""
+
+_REQUEST_SECONDS: Final = 3.0
+_MOST_SECONDS: Final = 10.0
+"""To connect. The first attempt after a loss takes less, because of the brokers to try one may be what hangs."""
+
+_SOON_SECONDS: Final = 2.0
+
+
+class Collector:
+    """Watches one cluster; use it in a ``with`` statement.
+
+    Attributes:
+        cluster_id: what events call the cluster.
+    """
+
+    def __init__(self, connection: Connection, cluster_id: str | None, state: str, deliver: Deliver) -> None:
+        """Connect; without ``cluster_id`` the cluster is called what Kafka calls it.
+
+        Raises:
+            ClusterError: the cluster cannot be reached.
+            InputError: the memory in the folder ``state`` cannot be used.
+            JobError: another collector watches this cluster.
+        """
+        self._connection = connection
+        self._deliver = deliver
+        self._admin: KafkaAdminClient | None = None
+        self._patience = _MOST_SECONDS
+        self._earlier: Snapshot | None = None
+        self._held = ExitStack()
+        try:
+            kafka_id = self._look().id
+            self.cluster_id = cluster_id or kafka_id
+            self._file = MemoryFile(state, self.cluster_id)
+            self._held.enter_context(only_collector(self._file.path))
+            self._memory = self._file.read()
+        except BaseException:
+            self.close()
+            raise
+
+    def poll(self) -> list[AnyEvent]:
+        """Look once, hand over what changed, and return it. After a failure the next call goes on where this one was.
+
+        Raises:
+            ClusterError: the cluster cannot be asked, or is another one than before.
+            StreamingError: the events cannot be handed over, or the memory not be written.
+        """
+        self._send()
+        now = self._look()
+        known = self._memory.snapshot
+        if known and known.id != now.id:
+            raise AnotherClusterError(
+                f"Kafka at {self._connection.bootstrap_servers} is cluster {now.id}, and {self.cluster_id} was cluster"
+                f" {known.id} so far: give another --cluster",
+                bootstrap_servers=self._connection.bootstrap_servers,
+            )
+        after = believed(known, self._earlier, now) if known else now
+        self._earlier = now
+        if after == known:
+            return []
+        at = self._next_moment()
+        events = news(known, after, self.cluster_id, at)
+        self._remember(after, at, tuple(encode(event).decode() for event in events))
+        self._send()
+        return events
+
+    def _next_moment(self) -> datetime:
+        """Now, or just after the last look where the clock was set back: older news would count for nothing."""
+        now, last = datetime.now(UTC), self._memory.observed_at
+        return now if last is None or now > last else last + timedelta(microseconds=1)
+
+    def _remember(self, snapshot: Snapshot, at: datetime, unsent: tuple[str, ...]) -> None:
+        memory = replace(self._memory, snapshot=snapshot, observed_at=at, unsent=unsent)
+        self._file.write(memory)
+        self._memory = memory
+
+    def _send(self) -> None:
+        if self._memory.unsent:
+            self._deliver(as_lines(self._memory.unsent))
+            memory = replace(self._memory, unsent=())
+            self._file.write(memory)
+            self._memory = memory
+
+    def _look(self) -> Snapshot:
+        try:
+            if self._admin is None:
+                patience, self._patience = self._patience, _MOST_SECONDS
+                self._admin = self._connection.admin(patience, _REQUEST_SECONDS)
+            snapshot = read_snapshot(self._admin)
+        except KafkaError as error:
+            # A client goes on asking brokers that are gone; a new one finds those that are there.
+            self._disconnect()
+            raise self._connection.failed("does not answer", error) from error
+        self._patience = _SOON_SECONDS
+        self._connection = self._connection.through(f"{b.host}:{b.port}" for b in snapshot.brokers if not b.fenced)
+        return snapshot
+
+    def _disconnect(self) -> None:
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None
+
+    def close(self) -> None:
+        """Let go of the connections and of the memory."""
+        self._disconnect()
+        self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def watch(
+    collector: Collector,
+    interval: float,
+    stop: threading.Event,
+    told: Callable[[list[AnyEvent]], None],
+    say: Callable[[str], None],
+) -> None:
+    """Poll every ``interval`` seconds until ``stop``. What fails is said once and tried again until it works.
+
+    Args:
+        collector: what polls.
+        interval: seconds from the beginning of one look to that of the next.
+        stop: ends the watch.
+        told: called with the events of every look that had some.
+        say: called with one sentence when something begins to fail, and when it works again.
+
+    Raises:
+        AnotherClusterError: waiting does not mend that.
+    """
+    trouble = ""
+    while not stop.is_set():
+        begin = time.monotonic()
+        try:
+            events = collector.poll()
+        except AnotherClusterError:
+            raise
+        except StreamingError as error:
+            if str(error) != trouble:
+                trouble = str(error)
+                say(f"{trouble}; trying again")
+        else:
+            if trouble:
+                say("all is well again")
+                trouble = ""
+            if events:
+                told(events)
+        stop.wait(max(0.0, begin + interval - time.monotonic()))
