@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
+from itertools import pairwise, starmap
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from placement.model import NO_BROKER
+from placement.model import NO_BROKER, Int32Array
 from streaming.errors import HistoryError
 from streaming.folding import FlatMoves, first_rows, flat_moves, last_rows, places
 from streaming.history import MAX_NAMED, History
@@ -22,7 +23,8 @@ from streaming.pruning import Span
 from streaming.version import EFFECTIVE, MEMBERS, BrokerRecord
 
 _MOVE: Final = ("topic", "partition", "before", "after", "reason", "wave")
-_CAUSE: Final = ("created_at", "kind", "cause", "approval", "base_version", "digest")
+_CAUSE: Final = ("created_at", "kind", "cause", "approval")
+_EVENT: Final = ("event_id", "type", "outcome")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +53,24 @@ def partition_changes(history: History, cluster: str, topic: str, partition: int
     Raises:
         HistoryError: no version ever did; says which topics or partitions there were.
     """
-    table = history.plans([*_CAUSE, *(f"moves.{part}" for part in _MOVE)], Span(cluster))
+    known = flat_moves(history.plans(["moves.topic", "moves.partition"], Span(cluster)))
+    if topic not in known.topics:
+        raise HistoryError(_unknown("topic", topic, cluster, sorted(known.topics)), path=history.root)
+    of_topic = known.topic == list(known.topics).index(topic)
+    concerned = of_topic & (known.partition == partition)
+    if not concerned.any():
+        ids = np.unique(known.partition[of_topic])
+        listed = f"there are {ids.size}, from {ids[0]} to {ids[-1]}"
+        raise HistoryError(f"topic {topic} of {cluster} has no partition {partition}: {listed}", path=history.root)
+    span = Span(cluster, among=np.unique(known.version[concerned]).tolist())
+    columns = [*_CAUSE, *(f"events.{part}" for part in _EVENT), *(f"moves.{part}" for part in _MOVE)]
+    table = history.plans(columns, span)
     moves = flat_moves(table)
-    if topic not in moves.topics:
-        raise HistoryError(_unknown("topic", topic, cluster, sorted(moves.topics)), path=history.root)
-    of_topic = moves.topic == list(moves.topics).index(topic)
-    rows = np.flatnonzero(of_topic & (moves.partition == partition))
-    if not rows.size:
-        ids = np.unique(moves.partition[of_topic])
-        known = f"there are {ids.size}, from {ids[0]} to {ids[-1]}"
-        raise HistoryError(f"topic {topic} of {cluster} has no partition {partition}: {known}", path=history.root)
+    rows = np.flatnonzero((moves.topic == list(moves.topics).index(topic)) & (moves.partition == partition))
     found = moves.take(rows)
-    headers = {row["plan_version"]: row for row in _rows_of(table, found.version.tolist())}
-    events = _events(history, cluster, found.version.tolist())
+    headers = {row["plan_version"]: row for row in table.drop_columns(["moves"]).to_pylist()}
     return [
-        _change(headers[version], move, events.get(version, []))
+        _change(headers[version], move)
         for version, move in zip(found.version.tolist(), found.moves.to_pylist(), strict=True)
     ]
 
@@ -75,26 +80,7 @@ def _unknown(what: str, name: str, cluster: str, known: Sequence[str]) -> str:
     return f"cluster {cluster} has no {what} {name!r}: there are: {listed or 'none'}"
 
 
-def _rows_of(table: pa.Table, versions: Sequence[int]) -> list[dict[str, Any]]:
-    kept = table.filter(pc.is_in(table["plan_version"], pa.array(versions, pa.int64())))
-    return list(kept.drop_columns(["moves"]).to_pylist())
-
-
-def _events(history: History, cluster: str, versions: Sequence[int]) -> dict[int, list[dict[str, str | None]]]:
-    """The events that led to these versions: those that were applied."""
-    columns = [f"events.{part}" for part in ("event_id", "type", "outcome")]
-    table = history.plans(columns, Span(cluster, min(versions), max(versions)))
-    return {
-        row["plan_version"]: [
-            {"event_id": event["event_id"], "type": event["type"]}
-            for event in row["events"]
-            if event["outcome"] == "applied" and event["type"] != "plan_progress"
-        ]
-        for row in table.filter(pc.is_in(table["plan_version"], pa.array(versions, pa.int64()))).to_pylist()
-    }
-
-
-def _change(header: dict[str, Any], move: dict[str, Any], events: list[dict[str, str | None]]) -> PartitionChange:
+def _change(header: dict[str, Any], move: dict[str, Any]) -> PartitionChange:
     return PartitionChange(
         plan_version=header["plan_version"],
         created_at=header["created_at"],
@@ -106,7 +92,11 @@ def _change(header: dict[str, Any], move: dict[str, Any], events: list[dict[str,
         after=move["after"],
         reason=move["reason"],
         wave=move["wave"],
-        events=events,
+        events=[
+            {"event_id": event["event_id"], "type": event["type"]}
+            for event in header["events"]
+            if event["outcome"] == "applied" and event["type"] != "plan_progress"
+        ],
     )
 
 
@@ -147,28 +137,69 @@ def difference(history: History, cluster: str, first: int, second: int) -> Diffe
     for version in (first, second):
         history.version_at(cluster, version)
     low, high = sorted((first, second))
-    partitions = _partitions_between(history, cluster, low, high)
-    brokers = _brokers_between(history, cluster, low, high)
+    columns = ["approval", "broker_changes", *(f"moves.{part}" for part in ("topic", "partition", "before", "after"))]
+    table = _effective(history.plans(columns, Span(cluster, low + 1, high)))
+    between, changed = _moves_between(flat_moves(table)), _brokers(table)
+    then = _brokers(_effective(history.plans(columns[:2], Span(cluster, last=low)))) if changed else {}
+    brokers: list[tuple[BrokerRecord | None, BrokerRecord | None]] = [
+        (then.get(b), changed[b]) for b in sorted(changed) if _shown(then.get(b)) != _shown(changed[b])
+    ]
     if first > second:
-        partitions = [PartitionDifference(p.topic, p.partition, p.after, p.before, p.versions) for p in partitions]
+        between = replace(between, before=between.after, after=between.before)
         brokers = [(new, old) for old, new in brokers]
-    kept = [p for p in partitions if p.before and p.after]
     return Difference(
         cluster,
         first,
         second,
-        partitions,
+        between.partitions(),
         brokers,
-        moved_replicas=sum(len(set(p.after) - set(p.before)) for p in kept),
-        leader_changes=sum(p.after[0] != p.before[0] for p in kept),
+        moved_replicas=between.moved_replicas(),
+        leader_changes=between.leader_changes(),
     )
 
 
-def _partitions_between(history: History, cluster: str, low: int, high: int) -> list[PartitionDifference]:
-    """Of the moves in between, the first ``before`` and the last ``after`` of each partition, where they differ."""
-    columns = ["approval", *(f"moves.{part}" for part in ("topic", "partition", "before", "after"))]
-    table = history.plans(columns, Span(cluster, low + 1, high))
-    moves = flat_moves(table.filter(pc.is_in(table["approval"], pa.array(EFFECTIVE))))
+@dataclass(frozen=True, slots=True)
+class _Between:
+    """The partitions that differ, in columns: names, ids, replicas padded with ``NO_BROKER``, and who moved them."""
+
+    topics: list[str]
+    partition: list[int]
+    before: Int32Array
+    after: Int32Array
+    versions: list[list[int]]
+
+    def partitions(self) -> list[PartitionDifference]:
+        """By topic and partition id."""
+        rows = zip(self.topics, self.partition, _lists(self.before), _lists(self.after), self.versions, strict=True)
+        return sorted(starmap(PartitionDifference, rows), key=attrgetter("topic", "partition"))
+
+    def moved_replicas(self) -> int:
+        """Replicas that are new, on partitions that there were before and are after."""
+        new = ~(self.after[:, :, None] == self.before[:, None, :]).any(axis=2) & (self.after != NO_BROKER)
+        return int(new[self._kept()].sum())
+
+    def leader_changes(self) -> int:
+        """Partitions with another preferred leader."""
+        kept = self._kept()
+        return int((self.after[kept, :1] != self.before[kept, :1]).sum())
+
+    def _kept(self) -> NDArray[np.bool_]:
+        there, still = ((side != NO_BROKER).any(axis=1) for side in (self.before, self.after))
+        return np.asarray(there & still)
+
+
+def _lists(replicas: Int32Array) -> list[list[int]]:
+    if not (replicas == NO_BROKER).any():
+        return list(replicas.tolist())
+    return [unpadded(row) for row in replicas.tolist()]
+
+
+def _effective(table: pa.Table) -> pa.Table:
+    return table.filter(pc.is_in(table["approval"], pa.array(EFFECTIVE)))
+
+
+def _moves_between(moves: FlatMoves) -> _Between:
+    """The first ``before`` and the last ``after`` of each partition, where they differ."""
     place = places(moves)
     first, last = first_rows(place), last_rows(place)
     old, new = matrices(moves.moves.field("before").take(first)), matrices(moves.moves.field("after").take(last))
@@ -176,17 +207,13 @@ def _partitions_between(history: History, cluster: str, low: int, high: int) -> 
     old, new = (np.pad(m, ((0, 0), (0, width - m.shape[1])), constant_values=NO_BROKER) for m in (old, new))
     changed = (old != new).any(axis=1)
     rows = last[changed]
-    found_columns = (
-        moves.topic[rows].tolist(),
+    return _Between(
+        [moves.topics[topic] for topic in moves.topic[rows].tolist()],
         moves.partition[rows].tolist(),
-        old[changed].tolist(),
-        new[changed].tolist(),
+        old[changed],
+        new[changed],
+        _versions(moves, place, rows),
     )
-    found = [
-        PartitionDifference(moves.topics[topic], partition, unpadded(before), unpadded(after), versions)
-        for topic, partition, before, after, versions in zip(*found_columns, _versions(moves, place, rows), strict=True)
-    ]
-    return sorted(found, key=lambda p: (p.topic, p.partition))
 
 
 def _versions(moves: FlatMoves, place: NDArray[np.int64], rows: NDArray[np.int64]) -> list[list[int]]:
@@ -200,21 +227,10 @@ def _versions(moves: FlatMoves, place: NDArray[np.int64], rows: NDArray[np.int64
     return [versions[lo:hi] for lo, hi in pairwise([*starts, len(versions)])]
 
 
-def _brokers_between(
-    history: History, cluster: str, low: int, high: int
-) -> list[tuple[BrokerRecord | None, BrokerRecord | None]]:
-    table = history.plans(["approval", "broker_changes"], Span(cluster, last=high))
-    table = table.filter(pc.is_in(table["approval"], pa.array(EFFECTIVE)))
-    then: dict[int, BrokerRecord] = {}
-    now: dict[int, BrokerRecord] = {}
-    for row in table.to_pylist():
-        records = {change["broker_id"]: BrokerRecord(**change) for change in row["broker_changes"]}
-        now |= records
-        if row["plan_version"] <= low:
-            then |= records
-    return [
-        (then.get(broker), now[broker]) for broker in sorted(now) if _shown(then.get(broker)) != _shown(now[broker])
-    ]
+def _brokers(table: pa.Table) -> dict[int, BrokerRecord]:
+    """The last record of each broker that these versions changed."""
+    changes = (change for changes in table["broker_changes"].to_pylist() for change in changes)
+    return {change["broker_id"]: BrokerRecord(**change) for change in changes}
 
 
 def _shown(broker: BrokerRecord | None) -> tuple[object, ...] | None:

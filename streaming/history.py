@@ -16,7 +16,7 @@ from deltalake.exceptions import TableNotFoundError
 from streaming.errors import HistoryError
 from streaming.folding import layout_after
 from streaming.journal import versions_from_arrow
-from streaming.pruning import EVERYTHING, Span, read, values
+from streaming.pruning import EVERYTHING, Span, newest_version, read, values
 from streaming.schemas import PLANS, PROGRESS, QUARANTINE, Table
 from streaming.state import ClusterState
 from streaming.version import EFFECTIVE, BrokerRecord, PlanVersion, TopicChange
@@ -30,8 +30,7 @@ _HEADLINE = tuple(
 )
 _WHOLE = tuple(name for name in PLANS.schema.names if name not in ("app_id", "batch_id"))
 _STATE = (
-    *(name for name in _HEADLINE if name not in ("policy", "software_version")),
-    *("broker_changes", "topic_changes"),
+    *("approval", "broker_changes", "topic_changes"),
     *(f"moves.{part}" for part in ("topic", "partition", "after", "leader", "isr", "end_offsets")),
 )
 
@@ -63,6 +62,8 @@ class History:
         """Columns of the journal by cluster and version; ``moves.topic`` is one field of the moves."""
         keys = ("cluster_id", "plan_version")
         table = read(self._plans, self._path(PLANS), PLANS.schema, list(dict.fromkeys([*keys, *columns])), span)
+        if isinstance(span.cluster, str) and _ascending(table["plan_version"]):
+            return table  # sorting copies all moves
         return table.sort_by([(key, "ascending") for key in keys])
 
     def projection(self, table: Table, cluster: str) -> pa.Table:
@@ -127,19 +128,17 @@ class History:
             raise self._nothing(cluster, f"no version {plan_version}")
         return found
 
-    def version_at(self, cluster: str, as_of: int | datetime | None) -> int:
+    def version_at(self, cluster: str, as_of: int | datetime) -> int:
         """The plan version that was the newest then.
 
         Raises:
             HistoryError: the version does not exist, or the moment is before the first one.
         """
-        known = self.plans(["created_at"], Span(cluster))
-        if isinstance(as_of, datetime):
-            known = known.filter(pc.less_equal(known["created_at"], _moment(as_of)))
-        found = known["plan_version"].to_pylist()
-        if not found or (isinstance(as_of, int) and as_of not in found):
+        span = Span(cluster, as_of, as_of) if isinstance(as_of, int) else _as_of(cluster, as_of)
+        found = newest_version(self._plans, self._path(PLANS), PLANS.schema, span)
+        if found is None:
             raise self._nothing(cluster, f"nothing as of {as_of}")
-        return as_of if isinstance(as_of, int) else int(found[-1])
+        return found
 
     def state(self, cluster: str, as_of: int | datetime | None = None) -> ClusterState:
         """The cluster folded from its journal, now, after a version, or at a moment; for reading, not for planning.
@@ -149,13 +148,12 @@ class History:
         Raises:
             HistoryError: the version does not exist, or the moment is before the first one.
         """
-        table = self.plans(_STATE, Span(cluster, last=as_of if isinstance(as_of, int) else None))
-        if isinstance(as_of, datetime):
-            table = table.filter(pc.less_equal(table["created_at"], _moment(as_of)))
+        table = self.plans(_STATE, _as_of(cluster, as_of))
         reached = table["plan_version"][-1].as_py() if table.num_rows else 0
         if not reached or (isinstance(as_of, int) and reached != as_of):
             raise self._nothing(cluster, f"nothing as of {as_of}")
-        return _folded(cluster, table)
+        (last,) = versions_from_arrow(self.plans(_HEADLINE, Span(cluster, reached, reached)))
+        return _folded(cluster, table, last)
 
     def _nothing(self, cluster: str, problem: str) -> HistoryError:
         known = self.plans(["created_at"], Span(cluster))
@@ -177,14 +175,21 @@ class History:
         return table.sort_by([("received_at", "ascending"), ("batch_id", "ascending"), ("sequence", "ascending")])
 
 
-def _moment(when: datetime) -> pa.Scalar:
-    return pa.scalar(when.astimezone(UTC), PLANS.schema.field("created_at").type)
+def _ascending(numbers: pa.ChunkedArray) -> bool:
+    found = numbers.to_numpy()
+    return bool((found[1:] > found[:-1]).all())
 
 
-def _folded(cluster: str, table: pa.Table) -> ClusterState:
+def _as_of(cluster: str, as_of: int | datetime | None) -> Span:
+    """The plan versions up to one, or up to a moment."""
+    if isinstance(as_of, datetime):
+        return Span(cluster, until=as_of.astimezone(UTC))
+    return Span(cluster, last=as_of)
+
+
+def _folded(cluster: str, table: pa.Table, last: PlanVersion) -> ClusterState:
     """The state after versions that stand in their order."""
     state = ClusterState(cluster)
-    last = next(versions_from_arrow(table.slice(table.num_rows - 1).drop_columns(["moves"])))
     table = table.filter(pc.is_in(table["approval"], pa.array(EFFECTIVE)))
     details = table.select(["broker_changes", "topic_changes"])
     brokers = [BrokerRecord(**broker) for row in details["broker_changes"].to_pylist() for broker in row]

@@ -1,53 +1,86 @@
-"""Rows of a Delta table for one question: only the files, columns and struct fields that can hold the answer.
-
-Local files are read by Arrow's Parquet reader, file by file, because ``pyarrow.dataset`` cannot read single fields of
-structs inside lists. Tables behind a URL are read through it all the same.
-"""
+"""Rows of a Delta table for one question: only the files that can hold the answer, by the statistics in its log."""
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Final
+from datetime import datetime
+from functools import reduce
+from math import inf
+from operator import and_
+from typing import Any, Final
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from streaming.scanning import conform, scan
+from streaming.scanning import conform, read_files, scan
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Plan versions from ``first`` to ``last`` of one cluster, or of all; ``None`` is no bound."""
+    """Rows of one cluster, of several or of all, within plan versions and up to a moment; ``None`` is no bound.
 
-    cluster: str | None = None
+    Attributes:
+        cluster: its name, or several names.
+        first, last: plan versions, both included.
+        until: the latest ``created_at``.
+        among: these plan versions only.
+    """
+
+    cluster: str | Sequence[str] | None = None
     first: int | None = None
     last: int | None = None
+    until: datetime | None = None
+    among: Sequence[int] | None = None
 
-    def bounds(self) -> list[tuple[str, str, object]]:
-        """Column, comparison and value of each bound."""
+    def bounds(self) -> list[Bound]:
+        """What it asks of a row, column by column."""
+        names = [self.cluster] if isinstance(self.cluster, str) else self.cluster
         found = [
-            ("cluster_id", "equal", self.cluster),
-            ("plan_version", "greater_equal", self.first),
-            ("plan_version", "less_equal", self.last),
+            Bound("cluster_id", among=None if names is None else sorted(names)),
+            Bound("plan_version", self.first, self.last, None if self.among is None else sorted(self.among)),
+            Bound("created_at", most=self.until),
         ]
-        return [bound for bound in found if bound[2] is not None]
+        return [bound for bound in found if (bound.least, bound.most, bound.among) != (None, None, None)]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a column must be: at least, at most, or one of some values, ascending."""
+
+    column: str
+    least: Any = None
+    most: Any = None
+    among: Sequence[Any] | None = None
+
+    def holds(self, value: Any, kind: pa.DataType) -> Any:
+        """A mask of the values of a column, or an expression of a field."""
+        tests = []
+        if self.least is not None:
+            tests.append(pc.greater_equal(value, pa.scalar(self.least, kind)))
+        if self.most is not None:
+            tests.append(pc.less_equal(value, pa.scalar(self.most, kind)))
+        if self.among is not None:
+            tests.append(pc.is_in(value, value_set=pa.array(self.among, kind)))
+        return reduce(and_ if isinstance(value, pc.Expression) else pc.and_, tests)
+
+    def may_hold(self, least: Any, most: Any) -> bool:
+        """Whether a file with values from ``least`` to ``most`` can have such a row; ``None`` is not known."""
+        if least is None or most is None:
+            return True
+        if (self.least is not None and most < self.least) or (self.most is not None and least > self.most):
+            return False
+        if self.among is None:
+            return True
+        place = bisect_left(self.among, least)
+        return place < len(self.among) and bool(self.among[place] <= most)
 
 
 EVERYTHING: Final = Span()
-
-_STATISTICS: Final = {
-    "equal": (("min", "less_equal"), ("max", "greater_equal")),
-    "greater_equal": (("max", "greater_equal"),),
-    "less_equal": (("min", "less_equal"),),
-}
-"""What must hold of the least and greatest value in a file that can have a row within a bound."""
 
 _CUT_AT: Final = 32
 """Characters of a text that Delta's statistics keep."""
@@ -71,72 +104,86 @@ def _narrow(field: pa.Field, parts: Sequence[str]) -> pa.Field:
 
 def read(table: DeltaTable, path: str, schema: pa.Schema, columns: Sequence[str], span: Span = EVERYTHING) -> pa.Table:
     """The columns of the rows in the span, in no particular order; what old files lack is null."""
-    target = narrowed(schema, columns)
-    needed = list(dict.fromkeys([*columns, *(name for name, _, _ in span.bounds())]))
+    target, bounds = narrowed(schema, columns), span.bounds()
+    if "://" not in path:
+        return _read_local(_files(table, bounds), path, schema, columns, bounds).select(target.names)
+    tests = [bound.holds(pc.field(bound.column), schema.field(bound.column).type) for bound in bounds]
+    names = list(dict.fromkeys(column.partition(".")[0] for column in _needed(columns, bounds)))
+    return conform(scan(table.to_pyarrow_dataset(), schema, names, reduce(and_, tests) if tests else None), target)
+
+
+def newest_version(table: DeltaTable, path: str, schema: pa.Schema, span: Span) -> int | None:
+    """The greatest plan version in the span. The files that may have greater ones are opened first."""
     if "://" in path:
-        rows = _read_remote(table, schema, needed, span)
-    else:
-        rows = _read_local(table, path, narrowed(schema, needed), needed, span)
-        for name, comparison, value in span.bounds():
-            rows = rows.filter(getattr(pc, comparison)(rows[name], value))
-    return conform(rows, target)
+        return _greatest(read(table, path, schema, ["plan_version"], span))
+    bounds = span.bounds()
+    found: int | None = None
+    for file in sorted(_files(table, bounds), key=lambda file: file.most, reverse=True):
+        if found is not None and file.most <= found:
+            break
+        here = _greatest(_read_local([file], path, schema, ["plan_version"], bounds))
+        found = here if found is None else max(found, here or found)
+    return found
 
 
-def _read_remote(table: DeltaTable, schema: pa.Schema, needed: Sequence[str], span: Span) -> pa.Table:
-    wanted = None
-    for name, comparison, value in span.bounds():
-        bound = getattr(pc, comparison)(pc.field(name), pc.scalar(value))
-        wanted = bound if wanted is None else wanted & bound
-    names = list(dict.fromkeys(column.partition(".")[0] for column in needed))
-    return scan(table.to_pyarrow_dataset(), schema, names, wanted)
+def _greatest(rows: pa.Table) -> int | None:
+    found: int | None = pc.max(rows["plan_version"]).as_py()
+    return found
 
 
-def _read_local(table: DeltaTable, path: str, target: pa.Schema, needed: Sequence[str], span: Span) -> pa.Table:
-    leaves = [leaf for column in needed for leaf in _leaves(column)]
-    files = [os.path.join(path, unquote(name)) for name in _files(table, span)]  # noqa: PTH118 - thousands of them
-    with ThreadPoolExecutor(max_workers=min(8, os.cpu_count() or 1)) as pool:
-        parts = list(pool.map(partial(_read_file, leaves=leaves), files))
-    return pa.concat_tables([conform(part, target) for part in _same_schema(parts)] or [target.empty_table()])
+def _read_local(
+    files: Sequence[_File], path: str, schema: pa.Schema, columns: Sequence[str], bounds: Sequence[Bound]
+) -> pa.Table:
+    rows = read_files([os.path.join(path, file.name) for file in files], narrowed(schema, _needed(columns, bounds)))  # noqa: PTH118 - thousands of them
+    for bound in bounds:
+        rows = rows.filter(bound.holds(rows[bound.column], schema.field(bound.column).type))
+    return rows
 
 
-def _leaves(column: str) -> list[str]:
-    """The column in Parquet's words; writers name the items of a list in two ways."""
-    name, _, part = column.partition(".")
-    return [f"{name}.list.{item}.{part}" for item in ("element", "item")] if part else [column]
+def _needed(columns: Sequence[str], bounds: Sequence[Bound]) -> list[str]:
+    return list(dict.fromkeys([*columns, *(bound.column for bound in bounds)]))
 
 
-def _read_file(file: str, leaves: Sequence[str]) -> pa.Table:
-    with pq.ParquetFile(file) as parquet:
-        return parquet.read(columns=list(leaves), use_threads=False)
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of the table, and the least and the greatest plan version in it as far as the log tells them."""
+
+    name: str
+    least: float
+    most: float
 
 
-def _same_schema(parts: Iterable[pa.Table]) -> list[pa.Table]:
-    """The parts, those of one schema joined: files of one writer look the same."""
-    groups: list[list[pa.Table]] = []
-    for part in parts:
-        group = next((group for group in groups if group[0].schema.equals(part.schema)), None)
-        if group is None:
-            groups.append([part])
-        else:
-            group.append(part)
-    return [pa.concat_tables(group) for group in groups]
+def _files(table: DeltaTable, bounds: Sequence[Bound]) -> list[_File]:
+    """The files that may hold rows within the bounds, by the statistics in the table's log, by plan version."""
+    actions = _statistics(table)
+    kept: Iterable[int] = range(actions.num_rows)
+    for bound in bounds:
+        least, most = _side(actions, "min", bound.column), _side(actions, "max", bound.column)
+        kept = [row for row in kept if bound.may_hold(least[row], most[row])]
+    names = actions["path"].to_pylist()
+    first, last = _side(actions, "min", "plan_version"), _side(actions, "max", "plan_version")
+    files = [
+        _File(unquote(names[row]), 0 if first[row] is None else first[row], inf if last[row] is None else last[row])
+        for row in kept
+    ]
+    return sorted(files, key=lambda file: file.least)
 
 
-def _files(table: DeltaTable, span: Span) -> list[str]:
-    """The files that may hold rows of the span, by the statistics in the table's log."""
-    actions = pa.table(table.get_add_actions(flatten=True))
-    for name, comparison, value in span.bounds():
-        for side, test in _STATISTICS[comparison]:
-            if f"{side}.{name}" in actions.schema.names:
-                actions = actions.filter(getattr(pc, test)(actions[f"{side}.{name}"], value).fill_null(True))
-    return [str(name) for name in actions["path"].to_pylist()]
+def _statistics(table: DeltaTable) -> pa.Table:
+    return pa.table(table.get_add_actions(flatten=True))
+
+
+def _side(actions: pa.Table, side: str, column: str) -> list[Any]:
+    """The least or the greatest value of a column in each file, ``None`` where the log does not tell it."""
+    name = f"{side}.{column}"
+    return list(actions[name].to_pylist()) if name in actions.schema.names else [None] * actions.num_rows
 
 
 def values(table: DeltaTable, path: str, schema: pa.Schema, column: str) -> list[str]:
     """The distinct texts in a column, sorted; files of which the log's statistics tell it are not opened."""
-    actions = pa.table(table.get_add_actions(flatten=True))
+    actions = _statistics(table)
     if {f"min.{column}", f"max.{column}"} <= set(actions.schema.names):
-        least, greatest = (set(actions[f"{side}.{column}"].to_pylist()) for side in ("min", "max"))
+        least, greatest = (set(_side(actions, side, column)) for side in ("min", "max"))
         same = bool(pc.all(pc.equal(actions[f"min.{column}"], actions[f"max.{column}"])).as_py())
         if same and None not in least | greatest and all(len(text) < _CUT_AT for text in least):
             return sorted(least)

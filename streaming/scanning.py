@@ -1,17 +1,30 @@
-"""Delta tables read by Arrow, without Spark, whatever release of this software wrote their files."""
+"""Delta tables read by Arrow, without Spark, whatever release of this software wrote their files.
+
+Local files are read by Arrow's Parquet reader, file by file, because ``pyarrow.dataset`` cannot read single fields of
+structs inside lists. Tables behind a URL are read through it all the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
+
+# ParquetFile, the public face of this class, takes longer to describe a small file's columns than to read them.
+from pyarrow._parquet import ParquetReader
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 if TYPE_CHECKING:
     import pyarrow.dataset  # imports pandas, so only where a dataset is made
+
+Leaf = tuple[str, ...]
+"""The paths that a column of a Parquet file may have: writers name the items of a list in two ways."""
 
 
 def dataset(path: str) -> pa.dataset.Dataset:
@@ -27,6 +40,61 @@ def dataset(path: str) -> pa.dataset.Dataset:
     if "://" in path:
         return table.to_pyarrow_dataset()
     return table.to_pyarrow_dataset(filesystem=SubTreeFileSystem(path, LocalFileSystem()))
+
+
+def read_files(files: Sequence[str], target: pa.Schema) -> pa.Table:
+    """The rows of local Parquet files in the order given; of the files only the columns and fields of ``target``."""
+    leaves = [leaf for field in target for leaf in _leaves(field.type, (field.name,))]
+    threads = min(8, os.cpu_count() or 1, len(files)) or 1
+    share = -(-len(files) // threads) or 1
+    shares = [files[start : start + share] for start in range(0, len(files), share)]
+    with ThreadPoolExecutor(threads) as pool:
+        parts = [part for found in pool.map(partial(_read_each, leaves=leaves), shares) for part in found]
+    return pa.concat_tables([conform(part, target) for part in _same_schema(parts)] or [target.empty_table()])
+
+
+def _leaves(kind: pa.DataType, paths: Leaf) -> Iterator[Leaf]:
+    """The columns that hold a field in a Parquet file."""
+    if pa.types.is_struct(kind):
+        for field in kind:
+            yield from _leaves(field.type, tuple(f"{path}.{field.name}" for path in paths))
+    elif pa.types.is_list(kind):
+        items = tuple(f"{path}.list.{item}" for path in paths for item in ("element", "item"))
+        yield from _leaves(kind.value_type, items)
+    else:
+        yield paths
+
+
+def _read_each(files: Sequence[str], leaves: Sequence[Leaf]) -> list[pa.Table]:
+    return [_read_file(file, leaves) for file in files]
+
+
+def _read_file(file: str, leaves: Sequence[Leaf]) -> pa.Table:
+    reader = ParquetReader()
+    reader.open(file, pre_buffer=False)
+    try:
+        places = [_place(reader, path) for paths in leaves for path in paths]
+        return reader.read_all(column_indices=[place for place in places if place is not None], use_threads=False)
+    finally:
+        reader.close()
+
+
+def _place(reader: ParquetReader, path: str) -> int | None:
+    try:
+        return int(reader.column_name_idx(path))
+    except KeyError:
+        return None  # the file is of an earlier release, or its writer names items in the other way
+
+
+def _same_schema(parts: Iterable[pa.Table]) -> list[pa.Table]:
+    """Neighbours of one schema joined: files of one writer look the same."""
+    groups: list[list[pa.Table]] = []
+    for part in parts:
+        if groups and groups[-1][0].schema.equals(part.schema):
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    return [pa.concat_tables(group) for group in groups]
 
 
 def scan(

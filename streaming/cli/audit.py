@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 import click
 
 from streaming.changes import Difference, difference, partition_changes
 from streaming.cli.main import conf_option, json_option
-from streaming.cli.render import print_table
+from streaming.cli.render import print_json, print_table
 from streaming.config import load_config
 from streaming.history import History, parse_as_of
 from streaming.version import MEMBERS, BrokerRecord
@@ -18,10 +17,6 @@ from streaming.version import MEMBERS, BrokerRecord
 
 def _ids(replicas: list[int]) -> str:
     return ",".join(map(str, replicas)) or "-"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2, default=lambda moment: moment.isoformat().replace("+00:00", "Z"))
 
 
 @click.command()
@@ -41,7 +36,7 @@ def why(cluster: str, topic: str, partition: int, conf: str | None, as_json: boo
     history = History(load_config(conf).tables.root)
     changes = partition_changes(history, history.cluster(cluster), topic, partition)
     if as_json:
-        click.echo(_json([asdict(change) for change in changes]))
+        print_json(changes)
         return
     header = ["version", "at", "kind", "before", "after", "reason", "cause", "events", "approval"]
     rows = [
@@ -82,16 +77,17 @@ def diff(cluster: str, first: str, second: str, conf: str | None, as_json: bool)
     one, other = (history.version_at(name, parse_as_of(text)) for text in (first, second))
     found = difference(history, name, one, other)
     if as_json:
-        click.echo(_json(_document(found)))
+        print_json(_document(found))
     else:
         _show(found)
 
 
 def _document(found: Difference) -> dict[str, Any]:
-    document = asdict(found)
+    document: dict[str, Any] = {field.name: getattr(found, field.name) for field in fields(found)}
     document["brokers"] = [
-        {"broker_id": int((new or old or {})["broker_id"]), "before": old, "after": new}
-        for old, new in document["brokers"]
+        {"broker_id": known.broker_id, "before": old, "after": new}
+        for old, new in found.brokers
+        if (known := new or old)
     ]
     return document
 

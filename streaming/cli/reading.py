@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -10,7 +9,7 @@ import numpy as np
 
 from placement.model import NO_BROKER
 from streaming.cli.main import conf_option, json_option
-from streaming.cli.render import plan_table, print_table, version_numbers
+from streaming.cli.render import plan_table, print_json, print_table, version_numbers
 from streaming.config import load_config
 from streaming.health import counts, topic_health
 from streaming.history import History, event_rows, parse_as_of
@@ -41,7 +40,7 @@ def plans(cluster: str | None, conf: str | None, as_json: bool) -> None:
     history = _history(conf)
     found = history.headlines(history.cluster(cluster) if cluster else None)
     if as_json:
-        click.echo(json.dumps([_summary(version) for version in found], indent=2))
+        print_json([_summary(version) for version in found])
     else:
         print_table(plan_table(found))
 
@@ -51,7 +50,7 @@ def _summary(version: PlanVersion) -> dict[str, Any]:
         "cluster_id": version.cluster_id,
         "plan_version": version.plan_version,
         "base_version": version.base_version,
-        "created_at": version.created_at.isoformat().replace("+00:00", "Z"),
+        "created_at": version.created_at,
         "kind": version.kind,
         "approval": version.approval,
         "cause": version.cause,
@@ -85,9 +84,9 @@ def show(cluster: str, version: int, form: str, conf: str | None, as_json: bool)
     if form in ("kafka-json", "rollback-json"):
         click.echo(_reassignment(plan, after=form == "kafka-json"))
     elif form == "summary-json":
-        click.echo(json.dumps(_summary(plan), indent=2))
+        print_json(_summary(plan))
     elif as_json:
-        click.echo(json.dumps(_summary(plan) | {"moves": _moves(plan)}, indent=2))
+        print_json(_summary(plan) | {"moves": _moves(plan)})
     else:
         _show_table(plan)
 
@@ -161,7 +160,7 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
             "brokers": brokers,
             "topics": topics,
         }
-        click.echo(json.dumps(document, indent=2))
+        print_json(document)
         return
     click.echo(f"{state.cluster_id} at version {state.version}")
     if state.stopped:
@@ -230,17 +229,20 @@ def describe(topic: str | None, cluster: str | None, as_of: str | None, conf: st
     names = [topic] if topic is not None else sorted(state.topics)
     described = {name: _describe(state, name) for name in names}
     if as_json:
-        click.echo(json.dumps(described, indent=2))
+        print_json(described)
         return
+    lines = []
     for name, partitions in described.items():
         factor = max(len(p["replicas"]) for p in partitions)
-        click.echo(f"Topic: {name}\tPartitionCount: {len(partitions)}\tReplicationFactor: {factor}\tConfigs: ")
+        lines.append(f"Topic: {name}\tPartitionCount: {len(partitions)}\tReplicationFactor: {factor}\tConfigs: ")
         for p in partitions:
             leader = "none" if p["leader"] is None else p["leader"]
             replicas, isr = (",".join(map(str, p[key])) for key in ("replicas", "isr"))
-            click.echo(
+            lines.append(
                 f"\tTopic: {name}\tPartition: {p['partition']}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
             )
+    if lines:
+        click.echo("\n".join(lines))
 
 
 def _describe(state: ClusterState, topic: str) -> list[dict[str, Any]]:
@@ -279,7 +281,7 @@ def events(cluster: str | None, outcome: str | None, conf: str | None, as_json: 
         if outcome is None or row["outcome"] == outcome
     ]
     if as_json:
-        click.echo(json.dumps(rows, indent=2, default=lambda moment: moment.isoformat().replace("+00:00", "Z")))
+        print_json(rows)
         return
     shown = ("place", "cluster_id", "event_id", "type", "outcome", "plan_version", "reason")
     print_table((list(shown), [[_text(row[name]) for name in shown] for row in rows]))

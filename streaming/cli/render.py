@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import msgspec
 
 from streaming.version import PlanVersion
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 LONGEST_UNFOLDED = 24
 """Wider columns are sentences: they give way where the terminal is narrow."""
@@ -22,21 +23,31 @@ TableData = tuple[list[str], list[list[str]]]
 
 def console() -> Console:
     """A console on standard output; wide enough for whole rows when it is no terminal."""
+    from rich.console import Console
+
     return Console() if sys.stdout.isatty() else Console(width=10_000, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value for machines, moments in UTC; data classes become objects."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
 def print_table(data: TableData, *, title: str | None = None) -> None:
     """Print a table: boxed and fitted on a terminal, tab-separated when piped."""
     header, rows = data
     if not sys.stdout.isatty():
-        for row in [header, *rows]:
-            click.echo("\t".join(row))
+        click.echo("\n".join(map("\t".join, [header, *rows])))
         return
     console().print(rich_table(data, title=title))
 
 
 def rich_table(data: TableData, *, title: str | None = None) -> Table:
     """The same data as a table that rich can draw."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     header, rows = data
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for place, name in enumerate(header):
