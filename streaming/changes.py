@@ -20,6 +20,7 @@ from streaming.folding import FlatMoves, first_rows, flat_moves, last_rows, plac
 from streaming.history import MAX_NAMED, History
 from streaming.moves import matrices, unpadded
 from streaming.pruning import Span
+from streaming.scanning import kept
 from streaming.version import EFFECTIVE, MEMBERS, BrokerRecord
 
 _MOVE: Final = ("topic", "partition", "before", "after", "reason", "wave")
@@ -176,14 +177,14 @@ class _Between:
     def moved_replicas(self) -> int:
         """Replicas that are new, on partitions that there were before and are after."""
         new = ~(self.after[:, :, None] == self.before[:, None, :]).any(axis=2) & (self.after != NO_BROKER)
-        return int(new[self._kept()].sum())
+        return int(new[self._stayed()].sum())
 
     def leader_changes(self) -> int:
         """Partitions with another preferred leader."""
-        kept = self._kept()
-        return int((self.after[kept, :1] != self.before[kept, :1]).sum())
+        stayed = self._stayed()
+        return int((self.after[stayed, :1] != self.before[stayed, :1]).sum())
 
-    def _kept(self) -> NDArray[np.bool_]:
+    def _stayed(self) -> NDArray[np.bool_]:
         there, still = ((side != NO_BROKER).any(axis=1) for side in (self.before, self.after))
         return np.asarray(there & still)
 
@@ -195,7 +196,7 @@ def _lists(replicas: Int32Array) -> list[list[int]]:
 
 
 def _effective(table: pa.Table) -> pa.Table:
-    return table.filter(pc.is_in(table["approval"], pa.array(EFFECTIVE)))
+    return kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
 
 
 def _moves_between(moves: FlatMoves) -> _Between:
@@ -220,10 +221,10 @@ def _versions(moves: FlatMoves, place: NDArray[np.int64], rows: NDArray[np.int64
     """For the partition of each row, the versions that moved it."""
     wanted = np.zeros(int(place.max(initial=0)) + 1, np.bool_)
     wanted[place[rows]] = True
-    kept = np.flatnonzero(wanted[place])
-    kept = kept[np.argsort(place[kept], kind="stable")]
-    starts = np.flatnonzero(np.diff(place[kept], prepend=-1)).tolist()
-    versions = moves.version[kept].tolist()
+    found = np.flatnonzero(wanted[place])
+    found = found[np.argsort(place[found], kind="stable")]
+    starts = np.flatnonzero(np.diff(place[found], prepend=-1)).tolist()
+    versions = moves.version[found].tolist()
     return [versions[lo:hi] for lo, hi in pairwise([*starts, len(versions)])]
 
 

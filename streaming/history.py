@@ -17,6 +17,7 @@ from streaming.errors import HistoryError
 from streaming.folding import layout_after
 from streaming.journal import versions_from_arrow
 from streaming.pruning import EVERYTHING, Span, newest_version, read, values
+from streaming.scanning import kept
 from streaming.schemas import PLANS, PROGRESS, QUARANTINE, Table
 from streaming.state import ClusterState
 from streaming.version import EFFECTIVE, BrokerRecord, PlanVersion, TopicChange
@@ -190,7 +191,7 @@ def _as_of(cluster: str, as_of: int | datetime | None) -> Span:
 def _folded(cluster: str, table: pa.Table, last: PlanVersion) -> ClusterState:
     """The state after versions that stand in their order."""
     state = ClusterState(cluster)
-    table = table.filter(pc.is_in(table["approval"], pa.array(EFFECTIVE)))
+    table = kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
     details = table.select(["broker_changes", "topic_changes"])
     brokers = [BrokerRecord(**broker) for row in details["broker_changes"].to_pylist() for broker in row]
     topics = {t["topic"]: TopicChange(**t) for row in details["topic_changes"].to_pylist() for t in row}

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-from streaming.scanning import conform, read_files, scan
+from streaming.scanning import conform, kept, read_files, scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _read_local(
 ) -> pa.Table:
     rows = read_files([os.path.join(path, file.name) for file in files], narrowed(schema, _needed(columns, bounds)))  # noqa: PTH118 - thousands of them
     for bound in bounds:
-        rows = rows.filter(bound.holds(rows[bound.column], schema.field(bound.column).type))
+        rows = kept(rows, bound.holds(rows[bound.column], schema.field(bound.column).type))
     return rows
 
 
@@ -156,15 +156,15 @@ class _File:
 def _files(table: DeltaTable, bounds: Sequence[Bound]) -> list[_File]:
     """The files that may hold rows within the bounds, by the statistics in the table's log, by plan version."""
     actions = _statistics(table)
-    kept: Iterable[int] = range(actions.num_rows)
+    left: Iterable[int] = range(actions.num_rows)
     for bound in bounds:
         least, most = _side(actions, "min", bound.column), _side(actions, "max", bound.column)
-        kept = [row for row in kept if bound.may_hold(least[row], most[row])]
+        left = [row for row in left if bound.may_hold(least[row], most[row])]
     names = actions["path"].to_pylist()
     first, last = _side(actions, "min", "plan_version"), _side(actions, "max", "plan_version")
     files = [
         _File(unquote(names[row]), 0 if first[row] is None else first[row], inf if last[row] is None else last[row])
-        for row in kept
+        for row in left
     ]
     return sorted(files, key=lambda file: file.least)
 

@@ -116,6 +116,11 @@ def scan(
     return pa.concat_tables(parts) if parts else target.empty_table()
 
 
+def kept(table: pa.Table, wanted: pa.ChunkedArray) -> pa.Table:
+    """The rows for which a mask holds; the table itself where it holds for all, because moves are long to copy."""
+    return table if pc.all(wanted, skip_nulls=False, min_count=0).as_py() else table.filter(wanted)
+
+
 def conform(table: pa.Table, target: pa.Schema) -> pa.Table:
     """The table with exactly the target's columns and types; what it lacks is null."""
     columns = []

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from importlib.abc import MetaPathFinder
 
 from streaming.cli.main import cli
 
 
-class WithoutPandas(MetaPathFinder):
+class WithoutPandas:
     """Makes pandas look as if it were not installed.
 
     Arrow imports it only to ask whether a list is a frame, which takes longer than most commands.
