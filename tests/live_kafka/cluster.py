@@ -26,3 +26,8 @@ def wait_until(found: Callable[[], Found], what: str, patience: float = PATIENCE
 
 def alive(admin: KafkaAdminClient) -> set[int]:
     return {broker["broker_id"] for broker in admin.describe_cluster()["brokers"] if not broker["is_fenced"]}
+
+
+def own_topics(admin: KafkaAdminClient) -> list[str]:
+    """The topics that Kafka did not make for itself."""
+    return [topic["name"] for topic in admin.describe_topics() if not topic["is_internal"]]

@@ -8,7 +8,7 @@ import pytest
 from kafka import KafkaAdminClient
 
 from examples.local_kafka import LocalKafka, Security
-from tests.live_kafka.cluster import PASSWORD, RACKS, USER, alive, wait_until
+from tests.live_kafka.cluster import PASSWORD, RACKS, USER, alive, own_topics, wait_until
 
 
 @pytest.fixture(scope="session")
@@ -26,15 +26,15 @@ def running_admin(running_kafka: LocalKafka) -> Iterator[KafkaAdminClient]:
 
 @pytest.fixture
 def kafka(running_kafka: LocalKafka, running_admin: KafkaAdminClient) -> LocalKafka:
-    """Five brokers in three racks, all alive, with no topics: whatever an earlier test left behind is gone."""
+    """Five brokers in three racks, all alive, with no topics but Kafka's own; what a test left behind is gone."""
     for broker in sorted(set(running_kafka.brokers) - set(RACKS)):
         running_kafka.unregister(broker)
     for broker in RACKS:
         running_kafka.start_broker(broker)
     wait_until(lambda: alive(running_admin) == set(RACKS), "all brokers are alive")
-    if topics := running_admin.list_topics():
+    if topics := own_topics(running_admin):
         running_admin.delete_topics(topics)
-    wait_until(lambda: not running_admin.list_topics(), "no topics are left")
+    wait_until(lambda: not own_topics(running_admin), "no topics are left")
     return running_kafka
 
 
