@@ -36,7 +36,7 @@ def deliver(source: Source, data: bytes) -> None:
 
 def place_of(source: Source) -> str:
     """What people call the source: its folder, table or topic."""
-    return f"topic {source.topic}" if isinstance(source, KafkaSource) else source.path
+    return f"topic {source.topic} at {source.bootstrap_servers}" if isinstance(source, KafkaSource) else source.path
 
 
 def _to_folder(source: FilesSource, data: bytes) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from streaming.config import Config, KafkaSource
+from streaming.delivery import place_of
 from streaming.errors import JobError
+from streaming.failures import reason_of
 from streaming.guard import only_writer
 from streaming.microbatch import MicroBatches, Observer
 from streaming.session import hushed, spark_session
@@ -72,14 +74,17 @@ def _run(
     *,
     once: bool,
 ) -> None:
-    Tables(config.tables.root).create(session, config.tables.window)
     batches = MicroBatches(config, observer)
     with _signals(wish):
-        query = _start(session, config, batches, once=once)
+        try:
+            Tables(config.tables.root).create(session, config.tables.window)
+            query = _start(session, config, batches, once=once)
+        except Exception as failure:
+            raise _stopped(config, failure) from failure
         if started is not None:
             started()
         try:
-            _watch(query, batches, wish)
+            _watch(query, batches, wish, config)
             # Asked to stop, it may have left events unread that say how the time went by.
             if (once or config.job.trigger == "available-now") and not wish.is_set():
                 batches.tick(session, datetime.now(UTC))
@@ -102,7 +107,7 @@ def _start(spark: SparkSession, config: Config, batches: MicroBatches, *, once: 
     return writer.trigger(processingTime=f"{int(config.interval.total_seconds() * 1000)} milliseconds").start()
 
 
-def _watch(query: StreamingQuery, batches: MicroBatches, wish: threading.Event) -> None:
+def _watch(query: StreamingQuery, batches: MicroBatches, wish: threading.Event, config: Config) -> None:
     while query.isActive and not wish.wait(POLL_SECONDS):
         pass
     if wish.is_set():
@@ -112,9 +117,16 @@ def _watch(query: StreamingQuery, batches: MicroBatches, wish: threading.Event) 
             batches.stop(query.stop)
     else:
         batches.stop(query.stop)
-    failure = query.exception()
+    failure = batches.failure or query.exception()
     if failure is not None and not wish.is_set():
-        raise JobError(f"the streaming query failed: {first_line(str(failure))}") from failure
+        raise _stopped(config, failure) from failure
+
+
+def _stopped(config: Config, failure: BaseException) -> JobError:
+    places = f"reading {place_of(config.source)}, writing {config.tables.root}"
+    return JobError(
+        f"the job stopped ({places}): {reason_of(failure)}; nothing is lost: mend that, then start it again"
+    )
 
 
 def _wait_for_quiet(query: StreamingQuery) -> None:
@@ -127,11 +139,6 @@ def _wait_for_quiet(query: StreamingQuery) -> None:
             return
         busy = active
         pause.wait(QUIET_POLL_SECONDS)
-
-
-def first_line(text: str) -> str:
-    """The first line that says something."""
-    return next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")
 
 
 @contextmanager

@@ -41,11 +41,13 @@ Observer = Callable[[BatchResult], None]
 class MicroBatches:
     """The function that ``foreachBatch`` calls.
 
-    Only what it was told is pickled; memory is reloaded where it is missing.
+    Only what it was told is pickled; memory is reloaded where it is missing. ``failure`` is what ended a batch: what
+    Spark makes of it names everything but the reason.
     """
 
     config: Config
     observer: Observer | None = None
+    failure: BaseException | None = None
     _app_id: str = ""
     _memory: Memory | None = None
     _projector: Projector | None = None
@@ -63,8 +65,9 @@ class MicroBatches:
                 raise JobError("the job was asked to stop; this batch is taken up at the next start")
         try:
             self._run(batch.sparkSession, batch, batch_id)
-        except BaseException:
+        except BaseException as error:
             self._memory = None
+            self.failure = error
             raise
         finally:
             self._lock.release()
