@@ -89,6 +89,10 @@ class ClusterError(StreamingError):
         self.bootstrap_servers = bootstrap_servers
 
 
+class RefusedError(ApplyError):
+    """A plan does not fit the cluster as it is, and was not begun."""
+
+
 class IncompleteError(ApplyError):
     """A plan was begun and not all of it is carried out; the rest of the cluster is in order."""
 

@@ -14,6 +14,7 @@ from typing import Final, Protocol, assert_never
 
 from streaming.apply.cluster import Cluster
 from streaming.apply.explain import counted, headline, places_text
+from streaming.apply.fates import fate_of
 from streaming.apply.progress import Progress
 from streaming.apply.reports import Reports
 from streaming.apply.steps import (
@@ -32,7 +33,7 @@ from streaming.apply.steps import (
 from streaming.apply.tasks import Place, Replicas, Task
 from streaming.apply.throttles import throttle, unthrottle
 from streaming.apply.watching import StoppedError, watch
-from streaming.errors import ApplyError, ClusterError, IncompleteError, StreamingError
+from streaming.errors import ApplyError, ClusterError, IncompleteError, RefusedError, StreamingError
 
 _POLL: Final = 0.1
 
@@ -63,8 +64,8 @@ class Run:
         """Do the steps.
 
         Raises:
-            ApplyError: a step refuses, or the run was stopped.
-            IncompleteError: some partitions could not be moved.
+            RefusedError: the task does not fit the cluster.
+            IncompleteError: some partitions could not be moved, or the run was stopped.
             ClusterError: the cluster cannot be asked any more.
         """
         began = time.monotonic()
@@ -98,7 +99,7 @@ class Run:
                 self.cluster.add_partitions(step.topic, step.first, step.replicas)
                 self._await_created(step.topic, step.first, step.replicas)
             case Cancel():
-                self.cluster.reassign(dict.fromkeys(step.places))
+                self.cluster.reassign({move.place: move.now for move in step.moves})
             case Throttle():
                 throttle(self.cluster, step)
             case MoveWave():
@@ -112,7 +113,7 @@ class Run:
             case KeepTopic():
                 pass
             case Refuse():
-                raise ApplyError(f"{self.task.name} is not carried out: {step.reason}")
+                raise RefusedError(f"{self.task.name} is not carried out: {step.reason}")
             case _:
                 assert_never(step)
 
@@ -162,7 +163,7 @@ class Run:
         reason = "stopped" if isinstance(error, StoppedError) else str(error)
         cancelled = 0
         try:
-            cancelled = self._cancel_all(steps)
+            cancelled = self._take_back(steps)
             for step in steps[-1:]:
                 if isinstance(step, Unthrottle):
                     self._unthrottle(step)
@@ -177,23 +178,21 @@ class Run:
             )
         return error
 
-    def _cancel_all(self, steps: Sequence[Step]) -> int:
-        """Cancel what this task has under way, and return when it has ended; how many that were."""
-        targets = {move.place: move.after for step in steps if isinstance(step, MoveWave) for move in step.moves}
-        topics = {topic for topic, _ in targets}
-        cancelled: set[Place] = set()
+    def _take_back(self, steps: Sequence[Step]) -> int:
+        """Take back what this task has under way, and return when that has ended; how many partitions that were."""
+        moves = {move.place: move for step in steps if isinstance(step, MoveWave) for move in step.moves}
+        topics = {topic for topic, _ in moves}
+        taken: set[Place] = set()
         until = time.monotonic() + self.cluster.patience
         while time.monotonic() < until:
-            there = self.cluster.see(topics).partitions
-            ours = [
-                p for p, after in targets.items() if p in there and there[p].is_reassigned and there[p].target == after
-            ]
+            seen = self.cluster.see(topics)
+            ours = {place: move.now for place, move in moves.items() if fate_of(move, seen).kind == "moving"}
             if not ours:
                 break
-            self.cluster.reassign(dict.fromkeys(ours))
-            cancelled.update(ours)
+            self.cluster.reassign(ours)
+            taken.update(ours)
             time.sleep(_POLL)
-        return len(cancelled)
+        return len(taken)
 
     def _incomplete(self) -> IncompleteError:
         reason = next(iter(self._failed.values()))

@@ -102,11 +102,15 @@ class Cluster:
 
         self.ask(add)
 
-    def reassign(self, wanted: Mapping[Place, Replicas | None]) -> dict[Place, str]:
-        """Begin reassignments, or cancel them where ``None`` is wanted; what Kafka refuses, with its reason."""
+    def reassign(self, wanted: Mapping[Place, Replicas]) -> dict[Place, str]:
+        """Begin reassignments; what Kafka refuses, with its reason.
+
+        One that is under way is replaced. Sent back to the replicas that it began with it ends at once, as if it were
+        cancelled, but with the replicas in their former order.
+        """
         if not wanted:
             return {}
-        changes = {TopicPartition(*place): replicas and list(replicas) for place, replicas in wanted.items()}
+        changes = {TopicPartition(*place): list(replicas) for place, replicas in wanted.items()}
         answers = self.ask(lambda admin: admin.alter_partition_reassignments(changes))
         return {(tp.topic, tp.partition): _reason(error) for tp, error in answers.items() if error is not None}
 

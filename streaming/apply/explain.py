@@ -34,7 +34,8 @@ def headline(step: Step) -> str:  # noqa: PLR0911 - one line a kind of step
         case KeepTopic():
             return f"keep topic {step.topic}, which the plan has given up: deleting data is left to you"
         case Cancel():
-            return f"cancel the reassignment of {places_text(step.places)}: it waits for a broker that is down"
+            names = places_text([move.place for move in step.moves])
+            return f"cancel the reassignment of {names}: it waits for a broker that is down"
         case Throttle():
             return f"throttle copies to {bytes_text(step.rate)}/s on brokers {_ids(step.brokers)}"
         case MoveWave():

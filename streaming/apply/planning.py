@@ -9,7 +9,7 @@ Method: partitions that are there already drop out; those under way are waited f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -45,7 +45,7 @@ def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLim
         limits: for the waves of moves that the plan has not put into waves.
     """
     created, kept, open_moves = _sorted_out(task, seen)
-    problem = next((p for p in (*_misfits(created, seen), *_misfits(open_moves, seen)) if p), "")
+    problem = next(_misfits(task, seen), "")
     problem = problem or _uncreatable(created, seen) or _on_dead_broker(task, [*created, *open_moves], seen)
     leftover = _leftover(task, seen)
     if problem:
@@ -74,21 +74,21 @@ def _sorted_out(task: Task, seen: Seen) -> tuple[list[PartitionTask], list[str],
         there = seen.partitions.get(part.place)
         if not part.after:
             kept.update([part.topic] if there else [])
-        elif not part.before and there is None:
-            created.append(part)
+        elif not part.before:
+            created.extend([part] if there is None else [])
         elif there is None or there.replicas != part.after or there.is_reassigned:
             moved.append(part)
     return created, sorted(kept), moved
 
 
-def _misfits(parts: Iterable[PartitionTask], seen: Seen) -> Iterable[str]:
-    """Why a partition cannot be taken from where it is; empty where it can."""
-    for part in parts:
+def _misfits(task: Task, seen: Seen) -> Iterator[str]:
+    """Why partitions cannot be taken from where they are."""
+    for part in task.partitions:
         name, there = f"partition {part.topic}-{part.partition}", seen.partitions.get(part.place)
         if there is None:
-            if part.before:
+            if part.before and part.after:
                 yield f"{name} is not on the cluster"
-        elif there.target not in part.starts and there.target != part.after:
+        elif part.after and set(there.target) not in map(set, (*part.starts, part.after)):
             verb = "is being moved to" if there.is_reassigned else "is on"
             expected = f"starts from {list(part.before)}" if part.before else f"creates it on {list(part.after)}"
             yield f"{name} {verb} {list(there.target)}, and the plan {expected}; somebody else has moved it"
@@ -129,10 +129,9 @@ def _leftover(task: Task, seen: Seen) -> Unthrottle | None:
 
 
 def _cancels(parts: Iterable[PartitionTask], seen: Seen) -> list[Step]:
-    places = tuple(
-        p.place for p in parts if (t := seen.partitions.get(p.place)) and not seen.alive.issuperset(t.adding)
-    )
-    return [Cancel(places)] if places else []
+    there = [(part, seen.partitions[part.place]) for part in parts if part.place in seen.partitions]
+    moves = tuple(_move(part, partition) for part, partition in there if not seen.alive.issuperset(partition.adding))
+    return [Cancel(moves)] if moves else []
 
 
 def _creations(created: Sequence[PartitionTask], seen: Seen) -> Iterable[Step]:
@@ -158,9 +157,10 @@ def _moves(
 
 
 def _move(part: PartitionTask, there: Partition) -> Move:
-    return Move(
-        part.topic, part.partition, settled(there), part.after, there.is_reassigned and there.target == part.after
-    )
+    """The move of a partition; Kafka forgets the order of replicas while it moves them, the plan does not."""
+    has = settled(there)
+    now = next((start for start in sorted(part.starts) if set(start) == set(has)), has) if there.is_reassigned else has
+    return Move(part.topic, part.partition, now, part.after, there.is_reassigned and there.target == part.after)
 
 
 def _new_waves(parts: Sequence[PartitionTask], seen: Seen, limits: WaveLimits | None) -> list[int]:

@@ -35,15 +35,15 @@ class KeepTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
-    """Cancel reassignments that wait for a broker that is down."""
-
-    places: tuple[Place, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Move:
-    """One partition on its way; ``under_way`` where Kafka is moving it there already."""
+    """One partition on its way.
+
+    Attributes:
+        topic, partition: which one.
+        now: the replicas that it has, in the order to go back to.
+        after: the replicas that it is to have.
+        under_way: whether Kafka is moving it there already.
+    """
 
     topic: str
     partition: int
@@ -60,6 +60,13 @@ class Move:
     def incoming(self) -> Replicas:
         """The brokers that get a new replica."""
         return tuple(b for b in self.after if b not in self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Take back reassignments that wait for a broker that is down."""
+
+    moves: tuple[Move, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -40,7 +40,7 @@ def throttle(cluster: Cluster, step: Throttle) -> None:
     topics = sorted({move.topic for move in step.moves})
     lists = {topic: _replica_lists([m for m in step.moves if m.topic == topic]) for topic in topics}
     cluster.configure("TOPIC", lists)
-    cluster.configure("BROKER", {str(b): dict.fromkeys(RATES, str(step.rate)) for b in step.brokers})
+    _configure(cluster, step.brokers, dict.fromkeys(RATES, str(step.rate)))
 
 
 def _replica_lists(moves: Iterable[Move]) -> dict[str, str]:
@@ -58,24 +58,25 @@ def unthrottle(cluster: Cluster, brokers: Iterable[int], topics: Collection[str]
     """
     there = {topic for topic, _ in cluster.see(topics).partitions}
     for some in _parts(sorted(there)):
-        cluster.configure("TOPIC", {topic: _nothing(REPLICAS) for topic in some})
-    kept = []
+        cluster.configure("TOPIC", dict.fromkeys(some, dict.fromkeys(REPLICAS, (AlterConfigOp.DELETE, None))))
+    return _configure(cluster, brokers, dict.fromkeys(RATES, (AlterConfigOp.DELETE, None)))
+
+
+def _configure(cluster: Cluster, brokers: Iterable[int], entries: Mapping[str, Any]) -> list[int]:
+    """Change configs of brokers; those that are down and cannot."""
+    down = []
     for broker in brokers:
         try:
-            cluster.configure("BROKER", {str(broker): _nothing(RATES)}, _PATIENCE if _is_alive(cluster, broker) else 0)
+            cluster.configure("BROKER", {str(broker): entries}, _PATIENCE if _is_alive(cluster, broker) else 0)
         except ClusterError:
             if _is_alive(cluster, broker):
                 raise
-            kept.append(broker)
-    return kept
+            down.append(broker)
+    return down
 
 
 def _is_alive(cluster: Cluster, broker: int) -> bool:
     return broker in cluster.see(()).alive
-
-
-def _nothing(keys: Iterable[str]) -> dict[str, Any]:
-    return dict.fromkeys(keys, (AlterConfigOp.DELETE, None))
 
 
 def _parts(topics: Sequence[str]) -> Iterator[Sequence[str]]:

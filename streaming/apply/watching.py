@@ -75,7 +75,7 @@ def _begin(cluster: Cluster, wave: MoveWave, seen: Seen, settle: Settle) -> dict
 
 def _ended(cluster: Cluster, still: dict[Place, Move], seen: Seen, unclear: dict[Place, float]) -> dict[Place, str]:
     """The moves that are done (no reason) or lost; those that wait for what is gone are cancelled."""
-    ended, to_cancel = {}, []
+    ended, taken_back = {}, {}
     for place, move in still.items():
         fate = fate_of(move, seen)
         if fate.kind == "unclear":
@@ -87,6 +87,6 @@ def _ended(cluster: Cluster, still: dict[Place, Move], seen: Seen, unclear: dict
         if fate.kind in ("done", "lost"):
             ended[place] = fate.reason
         if fate.to_cancel:
-            to_cancel.append(place)
-    cluster.reassign(dict.fromkeys(to_cancel))
+            taken_back[place] = move.now
+    cluster.reassign(taken_back)
     return ended

@@ -12,7 +12,7 @@ import click
 
 from streaming.cli.main import conf_option
 from streaming.config import load_config
-from streaming.errors import ApplyError, IncompleteError
+from streaming.errors import IncompleteError, RefusedError
 
 if TYPE_CHECKING:
     from streaming.apply.carry_out import Screen
@@ -92,27 +92,30 @@ def _explain(real: Cluster, tasks: Sequence[Task], rate: int | None) -> None:
         click.echo("\n".join(explain(steps[0])))
     elif not any(steps for _, _, steps in ahead):
         click.echo(NOTHING)
+    refused = []
     for title, task, steps in ahead:
         if steps:
             click.echo(title)
         for step in steps:
             if isinstance(step, Refuse):
-                raise ApplyError(f"{task.name} is not carried out: {step.reason}")
-            for line in explain(step):
-                click.echo(f"  {line}")
+                refused.append(RefusedError(f"{task.name} is not carried out: {step.reason}"))
+            else:
+                click.echo("".join(f"  {line}\n" for line in explain(step)), nl=False)
+    if refused:
+        raise refused[0]
 
 
 def _carry_out(
     real: Cluster, tasks: Sequence[Task], rate: int | None, source: Source, screen: Screen, stopped: threading.Event
 ) -> None:
-    """Do the steps of one task after the other."""
+    """Do the steps of one task after the other; those that do not fit the cluster do not hold up the others."""
     from streaming.apply.ahead import leftovers, look, steps_on
     from streaming.apply.carry_out import Run
     from streaming.apply.explain import headline
     from streaming.apply.reports import Reports
     from streaming.apply.throttles import unthrottle
 
-    seen, idle = look(real), True
+    seen, idle, refused = look(real), True, list[RefusedError]()
     for task in tasks:
         reports = Reports(source, task.version.cluster_id, task.version.plan_version)
         steps = steps_on(real, task, seen, rate)
@@ -120,14 +123,19 @@ def _carry_out(
         if steps:
             idle = False
             screen.say(f"{task.name}: {task.version.cause}")
-            run.carry_out(steps)
-            screen.say(f"{task.name} is carried out")
+            try:
+                run.carry_out(steps)
+                screen.say(f"{task.name} is carried out")
+            except RefusedError as error:
+                refused.append(error)
             seen = look(real)
         else:
             run.note_done()
     for step in leftovers(seen):
         screen.say(headline(step))
         unthrottle(real, seen.throttled_brokers, seen.throttled_topics)
+    if refused:
+        raise refused[0]
     if idle:
         screen.say(NOTHING)
 
@@ -136,6 +144,9 @@ def _carry_out(
 def _stopped_by_signals() -> Iterator[threading.Event]:
     """An event that the first Ctrl-C, or a request to end, sets; the second one ends the process at once."""
     stopped = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # others cannot listen to signals
+        yield stopped
+        return
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def stop(number: int, _: object) -> None:
