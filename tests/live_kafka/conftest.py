@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from kafka import KafkaAdminClient
+from pyspark.sql import SparkSession
 
 from examples.local_kafka import LocalKafka, Security
+from streaming.session import spark_session
 from tests.live_kafka.cluster import PASSWORD, RACKS, USER, alive, own_topics, wait_until
 
 
@@ -41,3 +43,12 @@ def kafka(running_kafka: LocalKafka, running_admin: KafkaAdminClient) -> LocalKa
 @pytest.fixture
 def admin(kafka: LocalKafka, running_admin: KafkaAdminClient) -> KafkaAdminClient:
     return running_admin
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session of these tests can read from Kafka."""
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    session = spark_session("live tests", kafka=True, settings={"spark.sql.warehouse.dir": str(warehouse)})
+    yield session
+    session.stop()
