@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise, starmap
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from placement.model import NO_BROKER, Int32Array
 from streaming.errors import HistoryError
 from streaming.folding import FlatMoves, first_rows, flat_moves, last_rows, places
-from streaming.history import MAX_NAMED, History
+from streaming.history import History, some
 from streaming.moves import matrices, unpadded
 from streaming.pruning import Span
 from streaming.scanning import kept
@@ -56,7 +55,8 @@ def partition_changes(history: History, cluster: str, topic: str, partition: int
     """
     known = flat_moves(history.plans(["moves.topic", "moves.partition"], Span(cluster)))
     if topic not in known.topics:
-        raise HistoryError(_unknown("topic", topic, cluster, sorted(known.topics)), path=history.root)
+        listed = some(sorted(known.topics))
+        raise HistoryError(f"cluster {cluster} has no topic {topic!r}: there are: {listed}", path=history.root)
     of_topic = known.topic == list(known.topics).index(topic)
     concerned = of_topic & (known.partition == partition)
     if not concerned.any():
@@ -74,11 +74,6 @@ def partition_changes(history: History, cluster: str, topic: str, partition: int
         _change(headers[version], move)
         for version, move in zip(found.version.tolist(), found.moves.to_pylist(), strict=True)
     ]
-
-
-def _unknown(what: str, name: str, cluster: str, known: Sequence[str]) -> str:
-    listed = ", ".join(known[:MAX_NAMED]) + (f" and {len(known) - MAX_NAMED} more" if len(known) > MAX_NAMED else "")
-    return f"cluster {cluster} has no {what} {name!r}: there are: {listed or 'none'}"
 
 
 def _change(header: dict[str, Any], move: dict[str, Any]) -> PartitionChange:

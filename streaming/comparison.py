@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from streaming.moves import TopicMoves, canonical
-from streaming.planner import SOFTWARE_VERSION
 from streaming.version import EventRecord, PlanVersion
 
 _FIELDS: Final = (
@@ -23,11 +22,14 @@ _FIELDS: Final = (
 
 
 class NotTheSame(Exception):  # noqa: N818 - the answer of a comparison
-    """Something is not as it must be; carries what is recorded and what was expected."""
+    """Something is not as it must be; carries what is recorded and what was expected.
 
-    def __init__(self, what: str, recorded: Any = None, derived: Any = None) -> None:
+    ``certain`` says that any release of this software would find it.
+    """
+
+    def __init__(self, what: str, recorded: Any = None, derived: Any = None, *, certain: bool = False) -> None:
         super().__init__(what)
-        self.recorded, self.derived = recorded, derived
+        self.recorded, self.derived, self.certain = recorded, derived, certain
 
 
 def compare_versions(recorded: PlanVersion, derived: PlanVersion) -> None:
@@ -40,10 +42,10 @@ def compare_versions(recorded: PlanVersion, derived: PlanVersion) -> None:
     for name in _FIELDS:
         old, new = _plain(getattr(recorded, name)), _plain(getattr(derived, name))
         if old != new:
-            raise NotTheSame(f"its {name.replace('_', ' ')} comes out differently{_release(recorded)}", old, new)
+            raise NotTheSame(f"its {name.replace('_', ' ')} comes out differently", old, new)
     old, new = (_outcomes(version.events) for version in (recorded, derived))
     if old != new:
-        raise NotTheSame(f"its events come out differently{_release(recorded)}", old, new)
+        raise NotTheSame("its events come out differently", old, new)
 
 
 def compare_refused(recorded: Sequence[EventRecord], derived: Sequence[EventRecord]) -> None:
@@ -66,15 +68,6 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, list | tuple) else value
 
 
-def _release(recorded: PlanVersion) -> str:
-    if recorded.software_version == SOFTWARE_VERSION:
-        return ""
-    return (
-        f" (planned by release {recorded.software_version}, derived by {SOFTWARE_VERSION}: "
-        f"verify with {recorded.software_version} to tell a changed planner from a changed journal)"
-    )
-
-
 def _compare_moves(recorded: PlanVersion, derived: PlanVersion) -> None:
     if recorded.digest == derived.digest and _notes(recorded.moves) == _notes(derived.moves):
         return
@@ -82,14 +75,14 @@ def _compare_moves(recorded: PlanVersion, derived: PlanVersion) -> None:
     for topic, partition, before, after, reason in _moves(recorded):
         other = new.pop((topic, partition), None)
         if other != (before, after, reason):
-            what = f"partition {topic}-{partition} comes out differently{_release(recorded)}"
+            what = f"partition {topic}-{partition} comes out differently"
             raise NotTheSame(what, (before, after, reason), other)
     if new:
         (topic, partition), other = next(iter(new.items()))
-        raise NotTheSame(f"partition {topic}-{partition} is missing{_release(recorded)}", None, other)
+        raise NotTheSame(f"partition {topic}-{partition} is missing", None, other)
     old_waves, new_waves = (_notes(version.moves)[1] for version in (recorded, derived))
     if old_waves != new_waves:
-        raise NotTheSame(f"its waves come out differently{_release(recorded)}", old_waves, new_waves)
+        raise NotTheSame("its waves come out differently", old_waves, new_waves)
 
 
 def _moves(version: PlanVersion) -> list[tuple[str, int, list[int], list[int], Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
-from deltalake.exceptions import TableNotFoundError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from streaming.errors import HistoryError
 from streaming.folding import layout_after
@@ -23,6 +23,9 @@ from streaming.state import ClusterState
 from streaming.version import EFFECTIVE, BrokerRecord, PlanVersion, TopicChange
 
 MAX_NAMED = 10
+
+_GREATEST = 2**63 - 1
+"""No plan version is greater: the column is of 64 bits."""
 
 _HEADLINE = tuple(
     name
@@ -58,6 +61,12 @@ class History:
                 f"{path}: there is no table yet: run the job first (replica-planner run), or name its conf with --conf",
                 path=path,
             ) from error
+        except DeltaError as error:
+            reason = str(error).partition("\n")[0]
+            raise HistoryError(
+                f"{path}: the log of this table cannot be read: {reason}: restore {path}/_delta_log from a copy",
+                path=path,
+            ) from error
 
     def plans(self, columns: Sequence[str], span: Span = EVERYTHING) -> pa.Table:
         """Columns of the journal by cluster and version; ``moves.topic`` is one field of the moves."""
@@ -90,9 +99,7 @@ class History:
             return known[0]
         if name in known:
             return str(name)
-        listed = f"there are: {', '.join(known[:MAX_NAMED])}" if known else "no cluster has plans yet"
-        if len(known) > MAX_NAMED:
-            listed += f" and {len(known) - MAX_NAMED} more"
+        listed = f"there are: {some(known)}" if known else "no cluster has plans yet"
         problem = f"no cluster {name!r}" if name is not None else "name a cluster with --cluster"
         raise HistoryError(f"{problem}: {listed}", path=self.root)
 
@@ -123,8 +130,10 @@ class History:
         Raises:
             HistoryError: the cluster has no such version.
         """
-        table = self.plans(_WHOLE, Span(cluster, plan_version, plan_version))
-        found = next(versions_from_arrow(table), None)
+        found = None
+        if plan_version <= _GREATEST:
+            table = self.plans(_WHOLE, Span(cluster, plan_version, plan_version))
+            found = next(versions_from_arrow(table), None)
         if found is None:
             raise self._nothing(cluster, f"no version {plan_version}")
         return found
@@ -138,7 +147,7 @@ class History:
         span = Span(cluster, as_of, as_of) if isinstance(as_of, int) else _as_of(cluster, as_of)
         found = newest_version(self._plans, self._path(PLANS), PLANS.schema, span)
         if found is None:
-            raise self._nothing(cluster, f"nothing as of {as_of}")
+            raise self._nothing(cluster, f"nothing as of {_shown(as_of)}")
         return found
 
     def state(self, cluster: str, as_of: int | datetime | None = None) -> ClusterState:
@@ -152,19 +161,18 @@ class History:
         table = self.plans(_STATE, _as_of(cluster, as_of))
         reached = table["plan_version"][-1].as_py() if table.num_rows else 0
         if not reached or (isinstance(as_of, int) and reached != as_of):
-            raise self._nothing(cluster, f"nothing as of {as_of}")
+            raise self._nothing(cluster, f"nothing as of {_shown(as_of)}")
         (last,) = versions_from_arrow(self.plans(_HEADLINE, Span(cluster, reached, reached)))
         return _folded(cluster, table, last)
 
     def _nothing(self, cluster: str, problem: str) -> HistoryError:
         known = self.plans(["created_at"], Span(cluster))
         if not known.num_rows:
-            listed = ", ".join(self.clusters()[:MAX_NAMED]) or "none yet"
-            return HistoryError(f"no cluster {cluster!r}: there are: {listed}", path=self.root)
+            return HistoryError(f"no cluster {cluster!r}: there are: {some(self.clusters())}", path=self.root)
         first = known["created_at"][0].as_py()
         return HistoryError(
             f"cluster {cluster} has {problem}: it has versions 1 to {known['plan_version'][-1].as_py()}, "
-            f"the first of {first:%Y-%m-%dT%H:%M:%SZ}",
+            f"the first of {_shown(first)}",
             path=self.root,
         )
 
@@ -179,6 +187,16 @@ class History:
 def _ascending(numbers: pa.ChunkedArray) -> bool:
     found = numbers.to_numpy()
     return bool((found[1:] > found[:-1]).all())
+
+
+def some(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return (", ".join(names[:MAX_NAMED]) or "none") + more
+
+
+def _shown(as_of: int | datetime | None) -> str:
+    return f"{as_of.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if isinstance(as_of, datetime) else str(as_of)
 
 
 def _as_of(cluster: str, as_of: int | datetime | None) -> Span:
@@ -206,13 +224,13 @@ def parse_as_of(text: str) -> int | datetime:
     Raises:
         HistoryError: it is neither.
     """
-    if text.isdigit():
+    if text.isdecimal() and int(text) <= _GREATEST:
         return int(text)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise HistoryError(
-            f"--as-of {text}: give a plan version such as 17, or a time such as 2026-11-19T10:00:00Z", path=text
+            f"{text!r} is no plan version such as 17, and no time such as 2026-11-19T10:00:00Z", path=text
         ) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 

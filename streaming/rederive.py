@@ -20,7 +20,7 @@ from streaming.comparison import NotTheSame, compare_refused, compare_versions
 from streaming.config import Policy
 from streaming.events import Line, decode
 from streaming.moves import digest
-from streaming.planner import ClusterPlanner
+from streaming.planner import SOFTWARE_VERSION, ClusterPlanner
 from streaming.seal import seal_of
 from streaming.soundness import check_moves
 from streaming.state import ClusterState
@@ -90,27 +90,30 @@ class ClusterAudit:
         """Audit rows in the order of their versions; the first difference, if there is one."""
         for batch, group in groupby(rows, key=lambda row: row[0]):
             versions = [version for _, version in group]
-            context = self._context(batch, versions)
+            before, brokers = self.state.version, self.state.members()
             try:
                 self._check_order(versions)
                 self._check_seals(versions)
                 self._derive(batch, versions)
             except NotTheSame as found:
-                return Difference(self.cluster_id, self._at, str(found), found.recorded, found.derived, context)
+                what = f"{found}{'' if found.certain else _release(versions[0])}"
+                context = self._context(batch, versions, before, brokers)
+                return Difference(self.cluster_id, self._at, what, found.recorded, found.derived, context)
             self.known |= {version.plan_version: version for version in versions}
             self.moves += sum(block.partitions.size for version in versions for block in version.moves)
         return None
 
-    def _context(self, batch: Batch, versions: Sequence[PlanVersion]) -> dict[str, Any]:
-        members = self.state.members()
+    def _context(
+        self, batch: Batch, versions: Sequence[PlanVersion], before: int, brokers: Sequence[BrokerRecord]
+    ) -> dict[str, Any]:
         return {
             "app_id": batch.app_id,
             "batch_id": batch.batch_id,
             "created_at": versions[0].created_at,
             "software_version": versions[0].software_version,
             "policy": versions[0].policy,
-            "version_before": self.state.version,
-            "brokers_before": [(b.broker_id, b.rack, b.capacity, b.state) for b in members],
+            "version_before": before,
+            "brokers_before": [(b.broker_id, b.rack, b.capacity, b.state) for b in brokers],
             "events": [(e.outcome, e.reason, e.payload) for e in self._events(batch, versions)],
         }
 
@@ -120,7 +123,7 @@ class ClusterAudit:
             if version.plan_version != expected:
                 found = version.plan_version
                 what = "is there twice" if found < expected else f"is missing: the next row is version {found}"
-                raise NotTheSame(what, found, expected)
+                raise NotTheSame(what, found, expected, certain=True)
 
     def _check_seals(self, versions: Sequence[PlanVersion]) -> None:
         """Digest and seal are those of the row's own content."""
@@ -196,6 +199,16 @@ class ClusterAudit:
 
     def _find(self, _: str, plan_version: int) -> PlanVersion | None:
         return self.known.get(plan_version)
+
+
+def _release(recorded: PlanVersion) -> str:
+    """What to do where the difference may be that of two releases."""
+    if recorded.software_version == SOFTWARE_VERSION:
+        return ""
+    return (
+        f" (planned by release {recorded.software_version}, derived by {SOFTWARE_VERSION}: "
+        f"verify with {recorded.software_version} to tell a changed planner from a changed journal)"
+    )
 
 
 def _check_sound(version: PlanVersion, brokers: Mapping[int, BrokerRecord]) -> None:

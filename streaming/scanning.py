@@ -20,6 +20,8 @@ from deltalake import DeltaTable
 from pyarrow._parquet import ParquetReader
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
+from streaming.errors import HistoryError
+
 if TYPE_CHECKING:
     import pyarrow.dataset  # imports pandas, so only where a dataset is made
 
@@ -43,7 +45,11 @@ def dataset(path: str) -> pa.dataset.Dataset:
 
 
 def read_files(files: Sequence[str], target: pa.Schema) -> pa.Table:
-    """The rows of local Parquet files in the order given; of the files only the columns and fields of ``target``."""
+    """The rows of local Parquet files in the order given; of the files only the columns and fields of ``target``.
+
+    Raises:
+        HistoryError: a file is missing or damaged.
+    """
     leaves = [leaf for field in target for leaf in _leaves(field.type, (field.name,))]
     threads = min(8, os.cpu_count() or 1, len(files)) or 1
     share = -(-len(files) // threads) or 1
@@ -71,10 +77,16 @@ def _read_each(files: Sequence[str], leaves: Sequence[Leaf]) -> list[pa.Table]:
 
 def _read_file(file: str, leaves: Sequence[Leaf]) -> pa.Table:
     reader = ParquetReader()
-    reader.open(file, pre_buffer=False)
     try:
+        reader.open(file, pre_buffer=False)
         places = [_place(reader, path) for paths in leaves for path in paths]
         return reader.read_all(column_indices=[place for place in places if place is not None], use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        reason = str(error).partition("\n")[0].partition(". Detail:")[0]
+        raise HistoryError(
+            f"{file}: the table's log names this file, and it cannot be read: {reason}: restore it from a copy",
+            path=file,
+        ) from error
     finally:
         reader.close()
 

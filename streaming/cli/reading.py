@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 import numpy as np
@@ -11,8 +11,9 @@ from placement.model import NO_BROKER
 from streaming.cli.main import conf_option, json_option
 from streaming.cli.render import plan_table, print_json, print_table, version_numbers
 from streaming.config import load_config
+from streaming.events import Outcome
 from streaming.health import counts, topic_health
-from streaming.history import History, event_rows, parse_as_of
+from streaming.history import History, event_rows, parse_as_of, some
 from streaming.moves import canonical
 from streaming.state import ClusterState
 from streaming.version import PlanVersion
@@ -225,7 +226,11 @@ def describe(topic: str | None, cluster: str | None, as_of: str | None, conf: st
     if topic is not None and topic not in state.topics:
         from streaming.errors import HistoryError
 
-        raise HistoryError(f"cluster {state.cluster_id} has no topic {topic!r} at version {state.version}", path=topic)
+        listed = some(sorted(state.topics))
+        raise HistoryError(
+            f"cluster {state.cluster_id} has no topic {topic!r} at version {state.version}: there are: {listed}",
+            path=history.root,
+        )
     names = [topic] if topic is not None else sorted(state.topics)
     described = {name: _describe(state, name) for name in names}
     if as_json:
@@ -263,7 +268,7 @@ def _describe(state: ClusterState, topic: str) -> list[dict[str, Any]]:
 
 @click.command()
 @_cluster_option
-@click.option("--outcome", metavar="O", help="Only events with this outcome, such as rejected.")
+@click.option("--outcome", type=click.Choice(get_args(Outcome)), help="Only events with this outcome.")
 @conf_option
 @json_option
 def events(cluster: str | None, outcome: str | None, conf: str | None, as_json: bool) -> None:

@@ -77,7 +77,7 @@ def _verify_journal(cluster: str | None, conf: str | None, *, as_json: bool) -> 
 def _say(verified: Verified, seconds: float) -> None:
     same = f"{verified.versions} versions with {verified.moves} moves"
     if verified.difference is None:
-        click.echo(f"{verified.cluster_id}: {same} come out the same ({seconds:.1f} s)")
+        click.echo(f"{verified.cluster_id}: {same} come out the same ({seconds:.1f} s){_others(verified)}")
         return
     found = verified.difference
     click.echo(f"{found}")
@@ -89,6 +89,14 @@ def _say(verified: Verified, seconds: float) -> None:
     click.echo(f"  before it {same} come out the same")
 
 
+def _others(verified: Verified) -> str:
+    """The other releases of this software that made some of the plans."""
+    from streaming.planner import SOFTWARE_VERSION
+
+    others = ", ".join(sorted(verified.releases - {SOFTWARE_VERSION}))
+    return f"; some were planned by release {others}, all were derived by {SOFTWARE_VERSION}" if others else ""
+
+
 def _document(verified: Verified) -> dict[str, Any]:
     found = verified.difference
     document: dict[str, Any] = {
@@ -96,6 +104,7 @@ def _document(verified: Verified) -> dict[str, Any]:
         "verified_versions": verified.versions,
         "verified_moves": verified.moves,
         "same": found is None,
+        "planned_by": sorted(verified.releases),
     }
     if found is not None:
         document["difference"] = {

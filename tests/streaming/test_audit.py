@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.streaming.driving import Driver, at
 from tests.streaming.writing import write_batches
 
 Run = Callable[..., Result]
+Row = tuple[object, ...]
 
 
 MANUAL = {"0": [1, 2], "5": [2, 3], "6": [2, 3]}
@@ -126,8 +128,20 @@ def test_a_difference_is_the_one_between_the_two_layouts(run: Run, driver: Drive
         (("why", "c", "t", 7), "topic t of c has no partition 7: there are 3, from 0 to 6"),
         (("diff", "c", 1, 99), "cluster c has nothing as of 99: it has versions 1 to 7"),
         (("diff", "c", "2020-01-01", 1), "the first of 2026-01-01T00:00:00Z"),
-        (("diff", "c", 1, "then"), "--as-of then: give a plan version such as 17"),
-        (("describe", "--topic", "gone"), "cluster c has no topic 'gone' at version 7"),
+        (("diff", "c", 1, "then"), "'then' is no plan version such as 17, and no time such as 2026-11-19T10:00:00Z"),
+        (("diff", "c", 1, 10**30), f"'{10**30}' is no plan version"),
+        (("describe", "--topic", "gone"), "cluster c has no topic 'gone' at version 7: there are: t"),
+        (("describe", "--cluster", "x"), "no cluster 'x': there are: c"),
+        (("describe", "--as-of", 8), "cluster c has nothing as of 8: it has versions 1 to 7"),
+        (("why", "c", "t", 10**30), "topic t of c has no partition"),
+        (("plans", "--cluster", "x"), "no cluster 'x': there are: c"),
+        (("status", "x"), "no cluster 'x': there are: c"),
+        (("status", "c", "--as-of", 0), "cluster c has nothing as of 0: it has versions 1 to 7"),
+        (("status", "c", "--as-of", "2020-01-01"), "cluster c has nothing as of 2020-01-01T00:00:00Z: it has"),
+        (("show", "c", 10**30), "it has versions 1 to 7"),
+        (("show", "x", 1), "no cluster 'x': there are: c"),
+        (("verify", "--cluster", "x"), "no cluster 'x': there are: c"),
+        (("events", "--cluster", "x"), "no cluster 'x': there are: c"),
     ],
 )
 def test_what_is_not_there_is_said_in_one_line(run: Run, driver: Driver, args: tuple[object, ...], said: str) -> None:
@@ -142,3 +156,40 @@ def test_a_folder_that_is_no_table_is_said_in_one_line(run: Run, tmp_path: Path)
     result = run("why", "c", "t", 0)
     assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
     assert "there is no table" in result.stderr
+
+
+READING = [
+    ("plans",),
+    ("show", "c", 1),
+    ("status",),
+    ("describe",),
+    ("why", "c", "t", 0),
+    ("diff", "c", 1, 2),
+    ("verify",),
+]
+
+
+@pytest.mark.parametrize("args", READING)
+def test_a_table_that_is_damaged_is_said_in_one_line(run: Run, driver: Driver, tmp_path: Path, args: Row) -> None:
+    plans = tmp_path / ".data/tables/plans"
+    for file in plans.glob("*.parquet"):
+        file.write_bytes(b"no Parquet")
+    said = refused(run(*args))
+    assert re.search(r"/plans/part-.*parquet: the table's log names this file, and it cannot be read: ", said)
+    for file in plans.glob("*.parquet"):
+        file.unlink()
+    assert "Failed to open local file" in refused(run(*args))
+    (plans / "_delta_log/00000000000000000000.json").write_text("{")
+    assert f"{plans.relative_to(tmp_path)}: the log of this table cannot be read: " in refused(run(*args))
+
+
+def refused(result: Result) -> str:
+    """What a command says on stderr, in one line, before it ends with exit code 2."""
+    assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
+    assert not result.stdout
+    return result.stderr
+
+
+def test_an_outcome_that_does_not_exist_is_refused_with_those_that_do(run: Run, driver: Driver) -> None:
+    result = run("events", "--outcome", "lost")
+    assert (result.exit_code, "'applied', 'no_effect', 'duplicate'" in result.stderr) == (2, True)
