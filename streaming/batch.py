@@ -67,6 +67,7 @@ class Memory:
         clusters: states that are loaded.
         behind: versions that the projections do not have yet.
         partial: a batch that was interrupted before its commit point, and the tables that have its rows already.
+        journal: the table version of ``plans`` that all this was read at, or written.
     """
 
     load: Loader = _nothing_stored
@@ -75,6 +76,7 @@ class Memory:
     clusters: OrderedDict[str, ClusterState] = field(default_factory=OrderedDict)
     behind: list[PlanVersion] = field(default_factory=list)
     partial: tuple[int, frozenset[str]] = (NEVER, frozenset())
+    journal: int = 0
 
     def has_rows(self, batch_id: int, table: str) -> bool:
         """Whether an interrupted attempt at this batch wrote to the table."""

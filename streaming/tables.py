@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.errors import JobError
 from streaming.scanning import dataset, scan
 from streaming.schemas import PLANS, QUARANTINE, TABLES, Table, columns_ddl, sql_type
 
@@ -29,6 +30,10 @@ _STATISTICS: Final = {
     PLANS.name: "cluster_id,plan_version,batch_id,created_at",
     QUARANTINE.name: "cluster_id,batch_id,received_at",
 }
+
+_JOURNAL_WRITER: Final = "replica-planner"
+_LATEST: Final = 20
+"""Commits to look through for one's own: housekeeping may have added some since."""
 
 
 class Tables:
@@ -84,7 +89,7 @@ class Tables:
         Where the root is a folder the files are read without Spark, which takes hundredths of a second where a Spark
         query takes tenths; where it is a URL, Spark reads, because it has the credentials.
         """
-        if "://" in self.root:
+        if self.shared:
             return self._read_by_spark(spark, table, columns, beyond, clusters)
         wanted = None if clusters is None else pc.field("cluster_id").isin(list(clusters))
         if beyond:
@@ -107,17 +112,56 @@ class Tables:
     ) -> None:
         """Add rows in one commit.
 
-        Behind a URL, where nothing else keeps a second job out, the commit carries Delta's transaction id, and a
-        repeated ``(app_id, batch_id)`` adds nothing. That makes Delta compute the table's whole state before each
-        commit, which takes several times as long; in a folder the job's lock and the ids in the rows serve as well.
+        Behind a URL the commit carries Delta's transaction id, and a repeated ``(app_id, batch_id)`` adds nothing. That
+        makes Delta compute the table's whole state before each commit, which takes several times as long; in a folder
+        the job's lock and the ids in the rows serve as well.
 
         Raises:
             Exception: whatever Spark raises; then nothing was added.
         """
         writer = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append")
-        if "://" in self.root:
+        if self.shared:
             writer = writer.option("txnAppId", app_id).option("txnVersion", batch_id)
         writer.option("userMetadata", user_metadata).save(self.path(table))
+
+    @property
+    def shared(self) -> bool:
+        """Whether the tables are where no lock keeps a second job out."""
+        return "://" in self.root
+
+    def journal_version(self, spark: SparkSession) -> int:
+        """The table version of the journal where jobs may share it; 0 in a folder, where nobody asks."""
+        return int(self._commits(spark, 1)[0]["version"]) if self.shared else 0
+
+    def append_to_journal(self, spark: SparkSession, rows: pa.Table, *, known: int, user_metadata: str) -> int:
+        """Add plan versions in one commit, if nobody else has added any since table version ``known``.
+
+        Behind a URL all jobs write under one transaction id, numbered by the table's version. Delta refuses the second
+        of two that write at once, and skips the one whose number is taken; either way it adds nothing.
+
+        Returns:
+            The table version now, to be known the next time.
+
+        Raises:
+            JobError: another job has written.
+            Exception: whatever Spark raises; then nothing was added.
+        """
+        self.append(spark, PLANS, rows, app_id=_JOURNAL_WRITER, batch_id=known + 1, user_metadata=user_metadata)
+        if not self.shared:
+            return known
+        commits = self._commits(spark, _LATEST)
+        mine = [int(commit["version"]) for commit in commits if commit["userMetadata"] == user_metadata]
+        if not mine:
+            other = next((commit["userMetadata"] for commit in commits if commit["userMetadata"]), "unknown")
+            raise JobError(
+                f"{self.root}: another job writes plans to these tables ({other}), so this one has written nothing; "
+                "stop one of them"
+            )
+        return mine[0]
+
+    def _commits(self, spark: SparkSession, newest: int) -> list[Any]:
+        """The newest commits of the journal, newest first."""
+        return spark.sql(f"DESCRIBE HISTORY {self.identifier(PLANS)} LIMIT {newest}").collect()
 
 
 def missing_columns(wanted: Iterable[pa.Field], present: Any, path: str = "") -> list[str]:

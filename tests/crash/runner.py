@@ -6,6 +6,7 @@ that journal points strike in. The job's own functions run; what is added stands
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -55,11 +56,11 @@ def kill_at_first_new_file(table: Path) -> None:
 def at_append(batch: int, strike: Callable[[Path], None], *, after: bool = False) -> None:
     """Strike when the journal gets this batch."""
 
-    def wrapped(self: Tables, spark: Any, table: Table, rows: pa.Table, *, batch_id: int, **options: Any) -> None:
-        mine = table is PLANS and batch_id == batch
+    def wrapped(self: Tables, spark: Any, table: Table, rows: pa.Table, *, user_metadata: str, **options: Any) -> None:
+        mine = table is PLANS and json.loads(user_metadata)["batch"] == batch
         if mine and not after:
             strike(Path(self.path(table)))
-        append(self, spark, table, rows, batch_id=batch_id, **options)
+        append(self, spark, table, rows, user_metadata=user_metadata, **options)
         if mine and after:
             strike(Path(self.path(table)))
 

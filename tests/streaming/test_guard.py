@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import textwrap
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
+from streaming.config import parse_config
 from streaming.errors import JobError
 from streaming.guard import only_writer
+from streaming.history import History
+from streaming.microbatch import MicroBatches
+from streaming.tables import Tables
+from tests.events_for import EventsFor
 
 
 def test_a_second_job_is_told_who_the_first_is(tmp_path: Path) -> None:
@@ -30,6 +38,42 @@ def test_a_second_job_is_told_who_the_first_is(tmp_path: Path) -> None:
         first.kill()
     with only_writer(str(tmp_path)):
         pass
+
+
+def query(folder: Path, name: str) -> MicroBatches:
+    """The function that foreachBatch calls in a query of this name, on tables behind a URL."""
+    checkpoint = folder / name
+    checkpoint.mkdir()
+    (checkpoint / "metadata").write_text(json.dumps({"id": name}))
+    conf = f'[tables]\nroot = "file://{folder}/tables"\n[job]\ncheckpoint = "{checkpoint}"\n'
+    return MicroBatches(parse_config(conf, "test"))
+
+
+def lines(spark: SparkSession, *events: bytes) -> DataFrame:
+    rows = [(event, 0, "file:/e.jsonl", n, datetime(2026, 3, 2, tzinfo=UTC)) for n, event in enumerate(events)]
+    return spark.createDataFrame(rows, "line binary, major long, name string, minor long, batch_time timestamp")
+
+
+@pytest.mark.spark
+def test_behind_a_url_the_job_that_comes_too_late_writes_nothing_and_says_so(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    east = EventsFor("east")
+    tables = Tables(f"file://{tmp_path}/tables")
+    tables.create(spark, timedelta(days=30))
+    first, second = query(tmp_path, "first"), query(tmp_path, "second")
+    first(lines(spark, *east.racks({"a": [1, 2]})), 0)
+    first(lines(spark, east.created("orders", 2, 2, minute=1)), 1)
+    second(lines(spark, east.created("logs", 2, 2, minute=2)), 0)
+    with pytest.raises(JobError, match=r"another job writes plans to these tables \(.*second.*\), so this one has"):
+        first(lines(spark, east.created("late", 2, 2, minute=3)), 2)
+    for batches in (first, second):
+        batches.close()
+    history = History(str(tmp_path / "tables"))
+    assert [v.cause for v in history.versions("east")][1:] == [
+        "topic orders created with 2 partitions (balanced)",
+        "topic logs created with 2 partitions (balanced)",
+    ]
 
 
 def test_a_folder_that_cannot_be_is_refused_with_the_reason(tmp_path: Path) -> None:
