@@ -14,7 +14,7 @@ from placement.generate import generate as generate_proposal
 from placement.skew import key_skew, skew_chart, skew_table
 from placement.what_if import WhatIf, topics_of, what_if
 from streaming.cli.main import json_option
-from streaming.cli.offline import read_assignment, read_brokers, read_text
+from streaming.cli.offline import read_assignment, read_brokers, read_json, read_text
 from streaming.errors import InputError
 
 ASSIGNORS = click.Choice(["range", "roundrobin", "sticky", "cooperative-sticky"])
@@ -168,13 +168,7 @@ def assign(
 
 
 def _object(path: str) -> dict[str, Any]:
-    try:
-        document = json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: is not JSON: {error}", path=path) from error
-    if not isinstance(document, dict):
-        raise InputError(f"{path}: $: expected an object, got {type(document).__name__}", path=path)
-    return document
+    return read_json(path, dict, "an object")
 
 
 def _consumption(found: Any) -> str:

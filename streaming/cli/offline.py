@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 import click
@@ -16,6 +16,8 @@ from placement.kafka_json import reassignment_json
 from placement.model import NO_BROKER
 from placement.plan import Moves
 from streaming.errors import InputError
+
+Document = TypeVar("Document", dict[str, Any], list[Any])
 
 _brokers = click.option("--brokers", "brokers_file", metavar="B.json", required=True, help="The cluster's brokers.")
 _current = click.option("--current", "current_file", metavar="CURRENT.json", required=True, help="The layout now.")
@@ -50,19 +52,29 @@ def write_text(path: str, text: str) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror}", path=path) from error
 
 
+def read_json(path: str, kind: type[Document], expected: str) -> Document:
+    """The JSON document of a file, which must be of a kind; ``expected`` says which, in words.
+
+    Raises:
+        InputError: it is no JSON, or of another kind.
+    """
+    try:
+        document = json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: is not JSON: {error}", path=path) from error
+    if not isinstance(document, kind):
+        raise InputError(f"{path}: $: expected {expected}, got {type(document).__name__}", path=path)
+    return document
+
+
 def read_brokers(path: str) -> list[Broker]:
     """The brokers of a ``B.json``.
 
     Raises:
         InputError: not a list of brokers; names file, place and reason.
     """
-    try:
-        document = json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: is not JSON: {error}", path=path) from error
-    if not isinstance(document, list):
-        raise InputError(f"{path}: $: expected a list of brokers, got {type(document).__name__}", path=path)
-    return [_broker(path, f"$[{i}]", entry) for i, entry in enumerate(document)]
+    entries: list[Any] = read_json(path, list, "a list of brokers")
+    return [_broker(path, f"$[{i}]", entry) for i, entry in enumerate(entries)]
 
 
 def _broker(path: str, place: str, entry: Any) -> Broker:
