@@ -38,6 +38,8 @@ ALWAYS = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Spark's own pattern, and what it lacks: the login and the private key of a Kafka source.
+    "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas[.]config|keystore[.]key",
     # The heap would grow with every batch, even with the UI off.
     "spark.ui.retainedJobs": "20",
     "spark.ui.retainedStages": "20",
@@ -63,10 +65,13 @@ LOCAL_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 LOCAL_ADDRESS = ("SPARK_LOCAL_IP", "127.0.0.1")
 
 
-def spark_session(app_name: str, *, kafka: bool = False, settings: Mapping[str, str] | None = None) -> SparkSession:
+def spark_session(
+    app_name: str, *, kafka: bool = False, settings: Mapping[str, str] | None = None, log: str = "text"
+) -> SparkSession:
     """Return the active session, or start one with Delta, and with Kafka if asked for.
 
-    ``settings`` are Spark's own and win over the defaults here; the master is ``local[2]`` unless they say another.
+    ``log`` is the form of what Spark says, ``text`` or ``json``. ``settings`` are Spark's own and win over the defaults
+    here; the master is ``local[2]`` unless they say another.
 
     Raises:
         JavaError: Spark cannot be started with the Java that is there.
@@ -86,14 +91,18 @@ def spark_session(app_name: str, *, kafka: bool = False, settings: Mapping[str, 
     groups = ("delta", "kafka") if kafka else ("delta",)
     jars = kept_jars(listed_jars(groups), java, ivy_settings=wanted.get("spark.jars.ivySettings"))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return _start(SparkConf().setAppName(app_name).setAll(list(_settings(jars, wanted).items())))
+    return _start(SparkConf().setAppName(app_name).setAll(list(_settings(jars, wanted, log).items())))
 
 
-def _settings(jars: list[Path], wanted: Mapping[str, str]) -> dict[str, str]:
+def _settings(jars: list[Path], wanted: Mapping[str, str], log: str) -> dict[str, str]:
     """Return every setting of a new session: the defaults here, then what is wanted."""
     settings = {"spark.master": DEFAULT_MASTER, **ALWAYS, **wanted}
     scratch = _scratch_directory()
-    java_options = [f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", f"-Dderby.system.home={scratch}"]
+    java_options = [
+        f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
+        f"-Dreplica.planner.log={log}",
+        f"-Dderby.system.home={scratch}",
+    ]
     if settings["spark.master"].startswith("local"):
         settings = LOCAL | settings
         java_options.append(LOCAL_JAVA_OPTIONS)
