@@ -39,6 +39,22 @@ _STATE = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a plan is carried out, by the newest report of whoever does it."""
+
+    state: str
+    since: datetime
+    partitions_done: int
+    details: str | None
+
+    def __str__(self) -> str:
+        """In a few words, such as ``started, 12 partitions done``."""
+        if self.state in ("started", "partition_done"):
+            return f"started, {self.partitions_done} partition{'s' if self.partitions_done != 1 else ''} done"
+        return self.state
+
+
 @dataclass(frozen=True)
 class History:
     """The tables under a root, as they are when first asked for."""
@@ -117,12 +133,26 @@ class History:
 
     def completed(self, cluster: str) -> set[int]:
         """The plan versions that were reported as carried out."""
-        if not DeltaTable.is_deltatable(self._path(PROGRESS)):
-            return set()
-        columns = ["plan_version", "state"]
-        reports = read(self._open(PROGRESS), self._path(PROGRESS), PROGRESS.schema, columns, Span(cluster))
+        reports = self._reports(cluster)
         done = pc.equal(reports["state"], "completed")
         return set(reports.filter(done)["plan_version"].to_pylist())
+
+    def standings(self, cluster: str | None = None) -> dict[tuple[str, int], Standing]:
+        """How far executors have come, by cluster and plan version; plans without a report are left out."""
+        found: dict[tuple[str, int], Standing] = {}
+        for row in self._reports(cluster).sort_by("occurred_at").to_pylist():
+            key = row["cluster_id"], row["plan_version"]
+            done = found[key].partitions_done if key in found and row["state"] != "started" else 0
+            done += row["state"] == "partition_done"
+            found[key] = Standing(row["state"], row["occurred_at"], done, row["details"])
+        return found
+
+    def _reports(self, cluster: str | None) -> pa.Table:
+        """What executors reported."""
+        if not DeltaTable.is_deltatable(self._path(PROGRESS)):
+            return PROGRESS.schema.empty_table()
+        columns = ["cluster_id", "plan_version", "state", "occurred_at", "details"]
+        return read(self._open(PROGRESS), self._path(PROGRESS), PROGRESS.schema, columns, Span(cluster))
 
     def version(self, cluster: str, plan_version: int) -> PlanVersion:
         """One plan version with its moves.

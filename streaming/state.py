@@ -26,6 +26,12 @@ SEEN_OVERHEAD: Final = 150
 """Bytes for an event id in a set; measured with UUIDs."""
 
 
+MOVING_KINDS: Final = ("heal", "rebalance", "replication_factor", "rollback", "restore")
+"""Kinds of versions that ask for replicas to be moved."""
+
+_MOVING_KEPT: Final = 10
+
+
 @dataclass(frozen=True, slots=True)
 class TopicLayout:
     """The replicas of one topic.
@@ -42,10 +48,18 @@ class TopicLayout:
     strategy: str = ""
     roles: Roles | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes of memory that it takes, about."""
+        return self.partitions.nbytes + self.replicas.nbytes + OVERHEAD
+
 
 @dataclass(slots=True)
 class ClusterState:
-    """What is known of one cluster after ``version``. ``stopped`` says why it is not planned, if it is not."""
+    """What is known of one cluster after ``version``. ``stopped`` says why it is not planned, if it is not.
+
+    ``moving`` are the last versions that moved replicas, newest first.
+    """
 
     cluster_id: str
     version: int = 0
@@ -55,9 +69,11 @@ class ClusterState:
     clocks: dict[str, datetime] = field(default_factory=dict)
     proposal: PlanVersion | None = None
     stopped: str = ""
+    moving: tuple[int, ...] = ()
     seal: str = ""
     load: Load = field(default_factory=Load.empty)
     _fleet: tuple[frozenset[int], Fleet] | None = None
+    _topic_bytes: int = 0
 
     def fold(self, version: PlanVersion) -> None:
         """Take over a version from the journal."""
@@ -86,6 +102,8 @@ class ClusterState:
         self.remember(version.events)
         if version.approval != "reported":
             self.proposal = version if version.approval == "proposed" else None
+        if version.effective and version.kind in MOVING_KINDS:
+            self.moving = (version.plan_version, *self.moving[: _MOVING_KEPT - 1])
         if version.kind in ("stop", "resume"):
             self.stopped = version.cause if version.kind == "stop" else ""
 
@@ -103,7 +121,7 @@ class ClusterState:
         layout = self.topics.get(block.topic)
         if layout is None and block.is_plain:
             self.load = self.load.add(block.after)
-            self.topics[block.topic] = TopicLayout(block.partitions, block.after)
+            self._keep(block.topic, TopicLayout(block.partitions, block.after))
             return
         layout = layout or TopicLayout(np.zeros(0, np.int32), np.full((0, 0), NO_BROKER, np.int32))
         ids = np.union1d(layout.partitions, block.partitions).astype(np.int32)
@@ -119,11 +137,19 @@ class ClusterState:
         if kept.any():
             width = int((replicas[kept] != NO_BROKER).any(axis=0).sum())
             roles = _roles_after(layout, block, ids)
-            self.topics[block.topic] = TopicLayout(
-                ids[kept], replicas[kept, :width], layout.strategy, roles and roles.take(kept)
-            )
+            moved = TopicLayout(ids[kept], replicas[kept, :width], layout.strategy, roles and roles.take(kept))
+            self._keep(block.topic, moved)
         else:
-            self.topics.pop(block.topic, None)
+            self._keep(block.topic, None)
+
+    def _keep(self, topic: str, layout: TopicLayout | None) -> None:
+        """Put a topic's layout in place of the one it had, and count its bytes: nobody has to look at all topics."""
+        before = self.topics.pop(topic, None) if layout is None else self.topics.get(topic)
+        if before is not None:
+            self._topic_bytes -= before.size
+        if layout is not None:
+            self.topics[topic] = layout
+            self._topic_bytes += layout.size
 
     def members(self) -> list[BrokerRecord]:
         """The brokers that belong to the cluster, by id."""
@@ -166,8 +192,8 @@ class ClusterState:
 
     def size(self) -> int:
         """About how many bytes of memory the state takes."""
-        arrays = sum(layout.partitions.nbytes + layout.replicas.nbytes + OVERHEAD for layout in self.topics.values())
-        return arrays + OVERHEAD * (len(self.brokers) + len(self.clocks)) + SEEN_OVERHEAD * len(self.seen)
+        records = OVERHEAD * (len(self.brokers) + len(self.clocks))
+        return self._topic_bytes + records + SEEN_OVERHEAD * len(self.seen)
 
     def deadlines(self) -> list[BrokerRecord]:
         """The brokers with a deadline, earliest first."""

@@ -11,9 +11,10 @@ from placement.model import NO_BROKER
 from streaming.cli.main import conf_option, json_option
 from streaming.cli.render import plan_table, print_json, print_table, version_numbers
 from streaming.config import load_config
+from streaming.decisions.decision import moment_text
 from streaming.events import Outcome
 from streaming.health import counts, topic_health
-from streaming.history import History, event_rows, parse_as_of, some
+from streaming.history import History, Standing, event_rows, parse_as_of, some
 from streaming.moves import canonical
 from streaming.state import ClusterState
 from streaming.version import PlanVersion
@@ -31,7 +32,7 @@ def _history(conf: str | None) -> History:
 @conf_option
 @json_option
 def plans(cluster: str | None, conf: str | None, as_json: bool) -> None:
-    """List plan versions, newest last.
+    """List plan versions, newest last, and how far those are that somebody carries out.
 
     \b
     Examples:
@@ -39,14 +40,15 @@ def plans(cluster: str | None, conf: str | None, as_json: bool) -> None:
       replica-planner plans --cluster east --json
     """
     history = _history(conf)
-    found = history.headlines(history.cluster(cluster) if cluster else None)
+    name = history.cluster(cluster) if cluster else None
+    found, standings = history.headlines(name), history.standings(name)
     if as_json:
-        print_json([_summary(version) for version in found])
+        print_json([_summary(v, standings.get((v.cluster_id, v.plan_version))) for v in found])
     else:
-        print_table(plan_table(found))
+        print_table(plan_table(found, standings))
 
 
-def _summary(version: PlanVersion) -> dict[str, Any]:
+def _summary(version: PlanVersion, standing: Standing | None) -> dict[str, Any]:
     return {
         "cluster_id": version.cluster_id,
         "plan_version": version.plan_version,
@@ -54,6 +56,7 @@ def _summary(version: PlanVersion) -> dict[str, Any]:
         "created_at": version.created_at,
         "kind": version.kind,
         "approval": version.approval,
+        "progress": standing,
         "cause": version.cause,
         **version_numbers(version),
         "digest": version.digest,
@@ -82,14 +85,15 @@ def show(cluster: str, version: int, form: str, conf: str | None, as_json: bool)
     """
     history = _history(conf)
     plan = history.version(history.cluster(cluster), version)
+    standing = history.standings(plan.cluster_id).get((plan.cluster_id, version))
     if form in ("kafka-json", "rollback-json"):
         click.echo(_reassignment(plan, after=form == "kafka-json"))
     elif form == "summary-json":
-        print_json(_summary(plan))
+        print_json(_summary(plan, standing))
     elif as_json:
-        print_json(_summary(plan) | {"moves": _moves(plan)})
+        print_json(_summary(plan, standing) | {"moves": _moves(plan)})
     else:
-        _show_table(plan)
+        _show_table(plan, standing)
 
 
 def _moves(plan: PlanVersion) -> list[dict[str, Any]]:
@@ -111,9 +115,11 @@ def _reassignment(plan: PlanVersion, *, after: bool) -> str:
     return reassignment_json(rows)
 
 
-def _show_table(plan: PlanVersion) -> None:
+def _show_table(plan: PlanVersion, standing: Standing | None) -> None:
     click.echo(f"{plan.cluster_id} version {plan.plan_version}: {plan.cause}")
     click.echo(f"kind {plan.kind}, approval {plan.approval}, planned from version {plan.base_version}")
+    if standing is not None:
+        click.echo(f"carried out: {standing}, by the report of {moment_text(standing.since)}")
     click.echo(f"digest {plan.digest}")
     for name, value in version_numbers(plan).items():
         click.echo(f"  {name.replace('_', ' ')}: {value}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +14,8 @@ from streaming.version import PlanVersion
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+    from streaming.history import Standing
 
 LONGEST_UNFOLDED = 24
 """Wider columns are sentences: they give way where the terminal is narrow."""
@@ -64,15 +66,19 @@ def _numeric(cell: str) -> bool:
     return cell in ("", "-") or cell.replace(".", "", 2).isdigit()
 
 
-def plan_table(versions: Sequence[PlanVersion]) -> TableData:
-    """Plan versions as people compare them: what caused them, what they cost, what they bring.
+def plan_table(versions: Sequence[PlanVersion], standings: Mapping[tuple[str, int], Standing]) -> TableData:
+    """Plan versions as people compare them: what caused them, what they cost, what they bring, how far they are.
 
-    ``replicas`` and ``leaders`` are the fewest and the most on one broker.
+    ``replicas`` and ``leaders`` are the fewest and the most on one broker. A cluster is named where there are several,
+    progress where somebody reported any.
     """
-    several = len({version.cluster_id for version in versions}) > 1
     header = ["version", "kind", "cause", "moves", "bound", "replicas", "leaders", "approval"]
     rows = [_plan_row(version) for version in versions]
-    if several:
+    if standings:
+        header = [*header, "progress"]
+        found = (standings.get((v.cluster_id, v.plan_version)) for v in versions)
+        rows = [[*row, str(standing or "-")] for row, standing in zip(rows, found, strict=True)]
+    if len({version.cluster_id for version in versions}) > 1:
         return ["cluster", *header], [[v.cluster_id, *row] for v, row in zip(versions, rows, strict=True)]
     return header, rows
 

@@ -15,7 +15,9 @@ from click.testing import CliRunner, Result
 from deltalake import write_deltalake
 
 from streaming.cli import cli
+from streaming.events import PlanProgress
 from streaming.journal import quarantine_to_arrow, versions_to_arrow
+from streaming.microbatch import progress_to_arrow
 from tests.streaming.driving import Driver, at
 
 Run = Callable[..., Result]
@@ -83,6 +85,17 @@ def test_show_gives_the_plan_and_the_way_back_as_kafka_reads_them(run: Run, hist
     assert sum("lost" in move["reason"] or "drained" in move["reason"] for move in moves) == 3
     assert "broker 3: draining" in run("show", "c", 3).stdout
     assert json.loads(run("show", "c", 3, "--format", "summary-json").stdout)["kind"] == "heal"
+
+
+def test_plans_says_how_far_a_plan_is_carried_out(run: Run, history: Driver, tmp_path: Path) -> None:
+    states = ["started", "partition_done", "partition_done", "failed", "started", "partition_done"]
+    reports = [PlanProgress(f"p{n}", "c", at(10 + n), plan_version=3, state=s) for n, s in enumerate(states)]
+    write_deltalake(tmp_path / ".data/tables/plan_progress", progress_to_arrow(reports, "app", 9))
+    rows = [line.split("\t") for line in run("plans").stdout.splitlines()]
+    assert [row[-1] for row in rows] == ["progress", "-", "-", "started, 1 partition done", "-", "-"]
+    told = json.loads(run("show", "c", 3, "--json").stdout)["progress"]
+    assert told == {"state": "partition_done", "since": "2026-01-01T00:15:00Z", "partitions_done": 1, "details": None}
+    assert "carried out: started, 1 partition done, by the report of 2026-01-01T00:15:00Z" in run("show", "c", 3).stdout
 
 
 def test_status_as_of_a_version_and_as_of_a_time_agree(run: Run, history: Driver) -> None:
