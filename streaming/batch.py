@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from streaming.config import Config, Policy
-from streaming.decisions.approvals import History
+from streaming.decisions.decision import History
 from streaming.events import Line, PlanProgress
 from streaming.planner import ClusterPlanner, record
 from streaming.state import ClusterState

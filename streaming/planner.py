@@ -15,7 +15,6 @@ from typing import Final, assert_never
 from placement import verify_moves
 from streaming.config import Policy
 from streaming.decisions.approvals import (
-    History,
     check_progress,
     plan_approved,
     plan_rejected,
@@ -24,7 +23,7 @@ from streaming.decisions.approvals import (
 )
 from streaming.decisions.brokers import broker_changed, broker_joined, broker_left
 from streaming.decisions.deadlines import deadline_passed, next_burst
-from streaming.decisions.decision import Answer, Decision, NoEffect, Stale, balance, moment_text, named
+from streaming.decisions.decision import Answer, Decision, History, NoEffect, Stale, balance, moment_text, named
 from streaming.decisions.moving import rebalance, replication_factor_changed
 from streaming.decisions.observed import assignment_observed
 from streaming.decisions.topics import partitions_added, topic_created, topic_deleted
@@ -159,7 +158,7 @@ class ClusterPlanner:
             case BrokerChanged():
                 return broker_changed(state, event, policy)
             case AssignmentObserved():
-                return assignment_observed(state, event, policy)
+                return assignment_observed(state, event, policy, self._version)
             case RebalanceRequested():
                 cause = f"rebalance requested by event {event.event_id}"
                 return rebalance(state, policy, cause, topics=event.topics, max_moves=event.max_moves)

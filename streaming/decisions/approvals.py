@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
 from placement import verify_moves
 from placement.model import NO_BROKER
-from streaming.decisions.decision import Answer, Decision, NoEffect, Stale, balance
+from streaming.decisions.decision import Answer, Decision, History, NoEffect, Stale, balance
 from streaming.errors import RejectedEvent
 from streaming.events import PlanApproved, PlanProgress, PlanRejected, PlanRolledBack, PreferredElectionRequested
 from streaming.moves import TopicMoves, change_of, moved_replicas
 from streaming.soundness import factors_after
 from streaming.state import ClusterState
 from streaming.version import Numbers, PlanVersion
-
-History = Callable[[str, int], PlanVersion | None]
-"""Finds a version of a cluster in the journal."""
 
 _UNDOABLE: Final = ("heal", "rebalance", "replication_factor", "rollback", "observation")
 

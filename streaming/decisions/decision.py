@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -12,7 +12,7 @@ import numpy as np
 from placement import Load, Replan
 from streaming.moves import TopicMoves
 from streaming.state import ClusterState
-from streaming.version import Approval, Balance, BrokerRecord, Kind, Numbers, TopicChange
+from streaming.version import Approval, Balance, BrokerRecord, Kind, Numbers, PlanVersion, TopicChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,9 @@ class Stale:
 
     reason: str
 
+
+History = Callable[[str, int], PlanVersion | None]
+"""Finds a version of a cluster in the journal."""
 
 Answer = Decision | NoEffect | Stale
 

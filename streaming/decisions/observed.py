@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from placement import Assignment, PlacementError
 from placement.model import NO_BROKER, Int32Array
 from streaming.config import Policy
-from streaming.decisions.decision import Decision, NoEffect, balance
+from streaming.decisions.decision import Decision, History, NoEffect, balance
 from streaming.errors import RejectedEvent
 from streaming.events import AssignmentObserved, ObservedPartition
 from streaming.moves import NO_OFFSET, Roles, TopicMoves, moved_replicas, unknown_roles
@@ -30,15 +30,21 @@ class _Topic:
     roles: Roles | None
     known: NDArray[np.bool_]
     news: NDArray[np.bool_]
+    waiting: NDArray[np.bool_]
 
     @property
-    def drifted(self) -> NDArray[np.bool_]:
+    def elsewhere(self) -> NDArray[np.bool_]:
         """Partitions that the state has otherwise."""
         return np.asarray(self.known & (self.before != self.after).any(axis=1))
 
+    @property
+    def drifted(self) -> NDArray[np.bool_]:
+        """Those of them that do not just wait to be moved."""
+        return np.asarray(self.elsewhere & ~self.waiting)
+
     def wanted(self, adopting: bool) -> NDArray[np.bool_]:
         """Partitions that the state takes over: new ones, those with other roles, drifted ones if they are adopted."""
-        return ~self.known | (self.news & ~self.drifted) | (self.drifted & adopting)
+        return ~self.known | (self.news & ~self.elsewhere) | (self.drifted & adopting)
 
     def moves(self, rows: NDArray[np.bool_], reason: str, *, back: bool = False) -> TopicMoves:
         """Some of the partitions as moves to what was observed, or back to what the state has."""
@@ -49,19 +55,59 @@ class _Topic:
         )
 
 
-def assignment_observed(state: ClusterState, event: AssignmentObserved, policy: Policy) -> list[Decision] | NoEffect:
+def assignment_observed(
+    state: ClusterState, event: AssignmentObserved, policy: Policy, history: History
+) -> list[Decision] | NoEffect:
     """Adopt what is new, and treat what differs as policy says. Partitions that are not mentioned stay as they are.
+
+    A partition that is still where a plan takes it from has not drifted: the plan waits to be carried out.
 
     Raises:
         RejectedEvent: a replica list that no cluster can have.
     """
-    topics = _compare(state, event)
+    topics = _without_waiting(state, _compare(state, event), history)
     drifted = sum(int(t.drifted.sum()) for t in topics)
     adopting = policy.on_drift == "adopt" or not drifted
     decisions = [_observation(state, topics, adopting)] if any(t.wanted(adopting).any() for t in topics) else []
     if not adopting:
         decisions.append(_drift(state, topics, policy, drifted))
-    return decisions or NoEffect("every observed partition is as the state has it")
+    waiting = sum(int(t.waiting.sum()) for t in topics)
+    as_known = "every observed partition is as the state has it"
+    return decisions or NoEffect(
+        f"{as_known}, or ({waiting}) waits for its plan to be carried out" if waiting else as_known
+    )
+
+
+def _without_waiting(state: ClusterState, topics: Sequence[_Topic], history: History) -> list[_Topic]:
+    """Mark the partitions that were not seen since a plan moved them and are as a plan found them.
+
+    That leader and ISR are not known says that a partition was not seen: a move forgets them.
+    """
+    doubtful = {
+        (t.name, p): tuple(row[row != NO_BROKER].tolist())
+        for t in topics
+        for p, row in zip(t.partitions[t.elsewhere].tolist(), t.after[t.elsewhere], strict=True)
+        if _is_seen(t, p) and not _was_seen(state, t.name, p)
+    }
+    waiting: set[tuple[str, int]] = set()
+    for number in state.moving if doubtful else ():
+        version = history(state.cluster_id, number)
+        for block in version.moves if version else ():
+            starts = {(block.topic, p): tuple(before) for p, before, _, _ in block.rows()}
+            waiting |= {place for place in doubtful.keys() & starts.keys() if doubtful[place] == starts[place]}
+    masks = (np.array([(t.name, p) in waiting for p in t.partitions.tolist()], np.bool_) for t in topics)
+    return [replace(t, waiting=mask) for t, mask in zip(topics, masks, strict=True)] if waiting else list(topics)
+
+
+def _is_seen(topic: _Topic, partition: int) -> bool:
+    row = int(np.searchsorted(topic.partitions, partition))
+    return topic.roles is not None and bool(topic.roles.leader[row] != NO_BROKER)
+
+
+def _was_seen(state: ClusterState, topic: str, partition: int) -> bool:
+    layout = state.topics[topic]
+    row = int(np.searchsorted(layout.partitions, partition))
+    return layout.roles is not None and bool((layout.roles.isr[row] != NO_BROKER).any())
 
 
 def _observation(state: ClusterState, topics: Sequence[_Topic], adopting: bool) -> Decision:
@@ -127,7 +173,7 @@ def _topic(
     after = np.pad(replicas, ((0, 0), (0, width - replicas.shape[1])), constant_values=NO_BROKER)
     roles = _roles(name, ids, replicas, details)
     news = known & _differs(layout, rows, roles) if roles else np.zeros(ids.size, np.bool_)
-    return _Topic(name, ids, before, after, roles, known, news)
+    return _Topic(name, ids, before, after, roles, known, news, np.zeros(ids.size, np.bool_))
 
 
 def _roles(

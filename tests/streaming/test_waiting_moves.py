@@ -1,0 +1,78 @@
+"""Between a plan and its being carried out the cluster is seen where the plan takes it from: that is no drift."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.streaming.driving import Driver, line, outcomes, reasons
+
+
+@pytest.fixture
+def driver() -> Driver:
+    """v2: t on [1, 2] and [2, 1]; v3: both observed; v4 drains broker 1."""
+    driver = Driver()
+    driver.racks({"a": [1, 3], "b": [2, 4]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={0: [1, 2], 1: [2, 1]}))
+    driver.batch(observed(driver, {0: [1, 2], 1: [2, 1]}))
+    driver.batch(driver.event("broker_left", broker_id=1, reason="decommissioned"))
+    assert driver.layout() == {"t": [[3, 2], [2, 3]]}
+    return driver
+
+
+def observed(driver: Driver, replicas: dict[int, list[int]], *, isr: list[int] | None = None) -> bytes:
+    seen: list[dict[str, Any]] = [
+        {"topic": "t", "partition": p, "replicas": row, "leader": row[0], "isr": isr or row}
+        for p, row in replicas.items()
+    ]
+    return driver.event("assignment_observed", partitions=seen)
+
+
+def test_what_waits_to_be_moved_has_not_drifted_whatever_its_isr_is(driver: Driver) -> None:
+    result = driver.batch(observed(driver, {0: [1, 2], 1: [2, 1]}, isr=[2]))
+    assert outcomes(result) == {"e8": "no_effect"}
+    assert reasons(result) == {
+        "e8": "every observed partition is as the state has it, or (2) waits for its plan to be carried out"
+    }
+    assert driver.layout() == {"t": [[3, 2], [2, 3]]}
+
+
+def test_what_is_done_is_taken_over_while_the_rest_waits(driver: Driver) -> None:
+    result = driver.batch(observed(driver, {0: [3, 2], 1: [2, 1]}))
+    assert [line(v) for v in result.versions] == [
+        "v5 observation not_required: observed: 0 partitions adopted, 0 corrected"
+    ]
+    assert driver.layout() == {"t": [[3, 2], [2, 3]]}
+
+
+def test_once_seen_in_its_place_going_back_is_drift(driver: Driver) -> None:
+    driver.batch(observed(driver, {0: [3, 2], 1: [2, 3]}))
+    result = driver.batch(observed(driver, {0: [1, 2], 1: [2, 3]}))
+    assert [line(v) for v in result.versions] == [
+        "v6 observation not_required: observed: 0 partitions adopted, 1 corrected"
+    ]
+    assert driver.layout() == {"t": [[1, 2], [2, 3]]}
+
+
+def test_a_third_place_is_drift_also_while_the_plan_waits(driver: Driver) -> None:
+    result = driver.batch(observed(driver, {0: [4, 2]}))
+    assert [line(v) for v in result.versions] == [
+        "v5 observation not_required: observed: 0 partitions adopted, 1 corrected"
+    ]
+
+
+def test_several_plans_may_wait_one_upon_the_other(driver: Driver) -> None:
+    driver.batch(driver.event("broker_left", broker_id=3, reason="decommissioned"))
+    assert driver.layout() == {"t": [[4, 2], [2, 4]]}
+    result = driver.batch(observed(driver, {0: [1, 2], 1: [2, 3]}))
+    assert [line(v) for v in result.versions] == []
+    assert driver.layout() == {"t": [[4, 2], [2, 4]]}
+
+
+def test_after_a_restart_the_answer_is_the_same(driver: Driver) -> None:
+    driver.memory.clusters.clear()
+    driver.memory.reload("c")
+    assert driver.memory.clusters["c"].moving == (4,)
+    driver.batch(observed(driver, {0: [1, 2], 1: [2, 1]}))
+    assert driver.layout() == {"t": [[3, 2], [2, 3]]}
