@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from streaming.errors import HistoryError
 from streaming.history import History
 from streaming.rederive import Difference
-from streaming.schemas import ASSIGNMENTS, BROKERS, PLANS, PROGRESS, QUARANTINE, TABLES, Table
+from streaming.schemas import ASSIGNMENTS, BROKERS, METRICS, PLANS, PROGRESS, QUARANTINE, TABLES, Table
 from streaming.tables import Tables
 from streaming.verification import verify_clusters
 
@@ -37,7 +37,7 @@ class Audit:
         self.tables = Tables(root)
         self.history = History(self.tables.root)
         self.cluster = self.history.cluster(cluster)
-        for table in TABLES:
+        for table in (table for table in TABLES if table is not METRICS):  # those say nothing of plans
             spark.read.format("delta").load(self.tables.path(table)).createOrReplaceTempView(table.name)
 
     def _rows(self, table: Table) -> DataFrame:

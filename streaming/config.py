@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -30,6 +30,7 @@ BrokerId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Gated = Literal["topics", "heal", "rebalance", "replication_factor", "restore"]
 
 
+@lru_cache(maxsize=64)
 def parse_duration(text: str) -> timedelta:
     """Read a duration such as ``500ms``, ``30 s``, ``30m``, ``2h`` or ``7d``.
 
@@ -154,6 +155,24 @@ class Job(Struct, frozen=True, forbid_unknown_fields=True):
         parse_bytes(self.memory)
 
 
+class Monitoring(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the job is watched: what its log looks like, who may read its numbers, and where its heartbeat is.
+
+    Prometheus is served where a port is named. The heartbeat is a file; without a name it is ``.heartbeat`` beside the
+    tables, if those are in a folder.
+    """
+
+    log: Literal["text", "json"] = "text"
+    metrics_port: Annotated[int, Meta(ge=0, le=65535)] | None = None
+    metrics_address: Text = "127.0.0.1"
+    metrics_interval: str = "30s"
+    heartbeat: Text | None = None
+
+    def __post_init__(self) -> None:
+        """Reject durations that cannot be read, while file and key are still known."""
+        parse_duration(self.metrics_interval)
+
+
 class Collect(Struct, frozen=True, forbid_unknown_fields=True):
     """How real clusters are watched: how often, and where the last look is kept."""
 
@@ -211,6 +230,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     collect: Collect = field(default_factory=Collect)
     tables: Tables = field(default_factory=Tables)
     job: Job = field(default_factory=Job)
+    monitoring: Monitoring = field(default_factory=Monitoring)
     policy: dict[str, Any] = field(default_factory=dict)
     clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
     spark: dict[str, str] = field(default_factory=dict)
@@ -224,6 +244,7 @@ class Config(Struct, frozen=True, dict=True):
     collect: Collect
     tables: Tables
     job: Job
+    monitoring: Monitoring
     policy: Policy
     clusters: dict[str, Policy]
     spark: dict[str, str]
@@ -278,6 +299,7 @@ def parse_config(text: str, path: str) -> Config:
         collect=file.collect,
         tables=file.tables,
         job=file.job,
+        monitoring=file.monitoring,
         policy=general,
         clusters=clusters,
         spark=file.spark,

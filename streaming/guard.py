@@ -5,12 +5,19 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO, Final
 
 from streaming.errors import JobError
+
+_LOCK: Final = ".writer"
+_PATIENCE: Final = 0.5
+_POLL: Final = 0.02
+"""Seconds: a probe that looks whether the lock is free holds it for a moment."""
 
 
 @contextmanager
@@ -26,8 +33,22 @@ def only_writer(root: str) -> Iterator[None]:
         yield
         return
     unwritable, taken = f"{root}: the tables cannot be written here", f"{root}: another job writes to these tables"
-    with _held(Path(root) / ".writer", unwritable, taken):
+    with _held(Path(root) / _LOCK, unwritable, taken):
         yield
+
+
+def writer_of(root: str) -> str | None:
+    """Who holds the lock on a folder of tables; ``None`` where nobody does."""
+    try:
+        file = (Path(root) / _LOCK).open("r", encoding="utf-8")
+    except OSError:
+        return None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return file.read().strip() or "another process"
+        return None
 
 
 @contextmanager
@@ -50,13 +71,28 @@ def _held(path: Path, unwritable: str, taken: str) -> Iterator[None]:
     except OSError as error:
         raise JobError(f"{unwritable}: {error.strerror}") from error
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.seek(0)
-            holder = file.read().strip() or "another process"
-            raise JobError(f"{taken} ({holder}); stop it first") from error
+        _lock(file, taken)
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
         file.flush()
         yield
+
+
+def _lock(file: IO[str], taken: str) -> None:
+    """Lock the file.
+
+    Raises:
+        JobError: another process holds it, and does not let go.
+    """
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if time.monotonic() < until:
+                time.sleep(_POLL)
+                continue
+            file.seek(0)
+            holder = file.read().strip() or "another process"
+            raise JobError(f"{taken} ({holder}); stop it first") from error
+        return

@@ -16,6 +16,10 @@ from streaming.errors import JobError
 from streaming.failures import reason_of
 from streaming.guard import only_writer
 from streaming.microbatch import MicroBatches, Observer
+from streaming.monitoring.monitor import Monitor, monitored
+from streaming.monitoring.progress import Listener
+from streaming.monitoring.stops import stopped_clusters
+from streaming.schemas import PLANS
 from streaming.session import hushed, spark_session
 from streaming.sources import read_lines
 from streaming.tables import Tables
@@ -54,12 +58,18 @@ def run_job(
     Raises:
         StreamingError: the job cannot start, or the query failed; says why.
     """
-    with only_writer(config.tables.root):
+    with only_writer(config.tables.root), monitored(config) as monitor:
         session = spark or spark_session(
-            QUERY_NAME, kafka=isinstance(config.source, KafkaSource), settings=config.spark
+            QUERY_NAME,
+            kafka=isinstance(config.source, KafkaSource),
+            settings=config.spark,
+            log=config.monitoring.log,
         )
         try:
-            _run(config, session, observer, started, stop or threading.Event(), once=once)
+            batches = MicroBatches(config, observer, monitor.batch)
+            monitor.exporter.write_failures(batches.write_failures)
+            with _listened_to(session, monitor):
+                _run(config, session, batches, monitor, started, stop or threading.Event(), once=once)
         finally:
             if spark is None:
                 session.stop()
@@ -68,16 +78,19 @@ def run_job(
 def _run(
     config: Config,
     session: SparkSession,
-    observer: Observer | None,
+    batches: MicroBatches,
+    monitor: Monitor,
     started: Callable[[], None] | None,
     wish: threading.Event,
     *,
     once: bool,
 ) -> None:
-    batches = MicroBatches(config, observer)
     with _signals(wish):
         try:
-            Tables(config.tables.root).create(session, config.tables.window)
+            tables = Tables(config.tables.root)
+            tables.create(session, config.tables.window)
+            plans = tables.read(session, PLANS, ["cluster_id", "plan_version", "kind", "cause"])
+            monitor.exporter.stopped(list(stopped_clusters(plans)))
             query = _start(session, config, batches, once=once)
         except Exception as failure:
             raise _stopped(config, failure) from failure
@@ -90,6 +103,16 @@ def _run(
                 batches.tick(session, datetime.now(UTC))
         finally:
             batches.close()
+
+
+@contextmanager
+def _listened_to(session: SparkSession, monitor: Monitor) -> Iterator[None]:
+    listener = Listener(QUERY_NAME, monitor.trigger)
+    session.streams.addListener(listener)
+    try:
+        yield
+    finally:
+        session.streams.removeListener(listener)
 
 
 def _start(spark: SparkSession, config: Config, batches: MicroBatches, *, once: bool) -> StreamingQuery:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,14 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.batch import BatchResult, Memory, plan_batch
+from streaming.behind import Behind
 from streaming.config import Config, parse_bytes, parse_duration
 from streaming.errors import JobError
 from streaming.events import PlanProgress
 from streaming.fleet import plan_on_executors
 from streaming.journal import quarantine_to_arrow, versions_to_arrow
+from streaming.monitoring.measures import Measures, Upkeep, measure, measures_to_arrow
 from streaming.projections import Projector, brought
 from streaming.recovery import find_version, load_memory
-from streaming.schemas import PLANS, PROGRESS, QUARANTINE, Table
+from streaming.schemas import METRICS, PROGRESS, QUARANTINE, Table
 from streaming.sources import decode_batch
 from streaming.tables import Tables
 from streaming.version import PlanVersion
@@ -35,6 +38,7 @@ NO_BATCH: Final = 2**62
 
 
 Observer = Callable[[BatchResult], None]
+Meter = Callable[[Measures], None]
 
 
 @dataclass(slots=True)
@@ -47,10 +51,12 @@ class MicroBatches:
 
     config: Config
     observer: Observer | None = None
+    meter: Meter | None = None
     failure: BaseException | None = None
     _app_id: str = ""
     _memory: Memory | None = None
     _projector: Projector | None = None
+    _metrics: Behind[Measures] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopping: bool = False
 
@@ -79,20 +85,29 @@ class MicroBatches:
             end_query()
 
     def close(self) -> None:
-        """Bring the projections up to date."""
+        """Write what is written behind: the projections and the metrics."""
         if self._projector is not None:
             self._projector.stop()
             self._projector = None
+        if self._metrics is not None:
+            self._metrics.stop()
+            self._metrics = None
+
+    def write_failures(self) -> int:
+        """How often writing the projections or the metrics failed; it is tried again each time."""
+        return sum(each.failures for each in (self._projector, self._metrics) if each is not None)
 
     def tick(self, spark: SparkSession, now: datetime) -> None:
         """Let time pass once the source is used up. Not a batch of the query, so it has transactions of its own."""
         tables = Tables(self.config.tables.root)
         memory = self._remembered(spark, tables, NO_BATCH)
+        began = time.monotonic()
         result = plan_batch(memory, [], now, NO_BATCH, self.config, partial(find_version, spark, tables))
         if result.versions:
             ticks = f"{self._app_id}/ticks"
-            commit(spark, tables, memory, replace(result, batch_id=int(now.timestamp() * 1000)), ticks)
-            self._publish(spark, tables, result)
+            result = replace(result, batch_id=int(now.timestamp() * 1000))
+            commit(spark, tables, memory, result, ticks)
+            self._publish(spark, tables, memory, result, began)
 
     def _run(self, spark: SparkSession, batch: DataFrame, batch_id: int) -> None:
         tables = Tables(self.config.tables.root)
@@ -102,6 +117,7 @@ class MicroBatches:
         table = batch.toArrow()
         if not table.num_rows:
             return
+        began = time.monotonic()
         lines = list(decode_batch(table))
         batch_time = pc.max(table["batch_time"]).as_py()
         result = plan_batch(
@@ -116,22 +132,41 @@ class MicroBatches:
         commit(spark, tables, memory, result, self._app_id)
         memory.committed = batch_id
         memory.shrink(parse_bytes(self.config.job.memory))
-        self._publish(spark, tables, result)
+        self._publish(spark, tables, memory, result, began)
 
     def _remembered(self, spark: SparkSession, tables: Tables, batch_id: int) -> Memory:
         if self._memory is None:
             self._app_id = self._app_id or checkpoint_identity(spark, self.config.job.checkpoint)
+            journal = tables.journal_version(spark)
             self._memory = load_memory(spark, tables, self._app_id, batch_id)
+            self._memory.journal = journal
             # First of all: a projection counts as complete up to the newest version in it.
             self._project(spark, tables, self._memory.behind)
             self._memory.behind = []
         return self._memory
 
-    def _publish(self, spark: SparkSession, tables: Tables, result: BatchResult) -> None:
+    def _publish(self, spark: SparkSession, tables: Tables, memory: Memory, result: BatchResult, began: float) -> None:
         """Tell those who watch, now that the journal has it."""
         self._project(spark, tables, result.versions)
         if self.observer is not None:
             self.observer(result)
+        if result.versions or result.unplanned:
+            measures = measure(result, datetime.now(UTC), time.monotonic() - began, self._upkeep(memory))
+            self._keep(spark, tables, measures)
+            if self.meter is not None:
+                self.meter(measures)
+
+    def _upkeep(self, memory: Memory) -> Upkeep:
+        held = memory.clusters.values()
+        return Upkeep(len(held), sum(state.size() for state in held), self.write_failures())
+
+    def _keep(self, spark: SparkSession, tables: Tables, measures: Measures) -> None:
+        """Put the numbers into ``metrics``, behind the batch: they are no part of what it commits."""
+        if self._metrics is None:
+            append = partial(append_metrics, spark.newSession(), tables, self._app_id)
+            interval = parse_duration(self.config.monitoring.metrics_interval).total_seconds()
+            self._metrics = Behind("metrics", interval, append)
+        self._metrics.add([measures])
 
     def _project(self, spark: SparkSession, tables: Tables, versions: Sequence[PlanVersion]) -> None:
         if not versions:
@@ -159,7 +194,16 @@ def commit(spark: SparkSession, tables: Tables, memory: Memory, result: BatchRes
 
     append(PROGRESS, progress_to_arrow(result.progress, app_id, batch_id))
     append(QUARANTINE, quarantine_to_arrow(result.unplanned, app_id, batch_id, result.batch_time))
-    append(PLANS, versions_to_arrow(result.versions, app_id, batch_id))
+    rows = versions_to_arrow(result.versions, app_id, batch_id)
+    if rows.num_rows:
+        memory.journal = tables.append_to_journal(spark, rows, known=memory.journal, user_metadata=metadata)
+
+
+def append_metrics(spark: SparkSession, tables: Tables, app_id: str, measures: Sequence[Measures]) -> None:
+    """Append the numbers of some batches in one commit."""
+    rows = measures_to_arrow(measures, app_id)
+    moment = int(measures[-1].finished_at.timestamp() * 1000)  # ticks are no batches, so batch ids are not ascending
+    tables.append(spark, METRICS, rows, app_id=f"{app_id}/metrics", batch_id=moment, user_metadata="")
 
 
 def progress_to_arrow(reports: Sequence[PlanProgress], app_id: str, batch_id: int) -> pa.Table:

@@ -7,13 +7,13 @@ so it happens on a thread of its own, and never holds up a batch.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from streaming.behind import Behind
 from streaming.maintenance import maintain
 from streaming.moves import to_arrow
 from streaming.schemas import ASSIGNMENTS, BROKERS, Table
@@ -117,41 +117,28 @@ class Projector:
         for key in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled"):
             self._spark.conf.set(key, str(spark.conf.get(key)))
         self._tables = tables
-        self._interval = interval
         self._maintenance = maintenance
         self._kept_house = time.monotonic()
-        self._waiting: list[PlanVersion] = []
-        self._wake = threading.Condition()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="projections", daemon=True)
-        self._thread.start()
+        # The journal has them: what fails is tried again with the next ones, and at the latest at the next start.
+        self._behind = Behind("projections", interval, self._write)
+
+    @property
+    def failures(self) -> int:
+        """Merges that failed."""
+        return self._behind.failures
 
     def add(self, versions: Sequence[PlanVersion]) -> None:
         """Hand over versions that are in the journal."""
-        with self._wake:
-            self._waiting += versions
-            self._wake.notify()
+        self._behind.add(versions)
 
     def stop(self) -> None:
         """Merge what waits, once, and end the thread."""
-        with self._wake:
-            self._stopping = True
-            self._wake.notify()
-        self._thread.join()
+        self._behind.stop()
 
-    def _run(self) -> None:
-        stopping = False
-        while not stopping:
-            with self._wake:
-                self._wake.wait_for(lambda: self._waiting or self._stopping)
-                versions, self._waiting = self._waiting, []
-                stopping = self._stopping
-            if versions:
-                self._merge(versions)
-            if not stopping and time.monotonic() - self._kept_house > self._maintenance:
-                self._keep_house()
-            with self._wake:
-                self._wake.wait_for(lambda: self._stopping, timeout=self._interval)
+    def _write(self, versions: Sequence[PlanVersion]) -> None:
+        merge(self._spark, self._tables, versions)
+        if not self._behind.stopping and time.monotonic() - self._kept_house > self._maintenance:
+            self._keep_house()
 
     def _keep_house(self) -> None:
         self._kept_house = time.monotonic()
@@ -160,12 +147,3 @@ class Projector:
                 _log.info(sentence)
         except Exception:
             _log.exception("maintenance failed; it is tried again after %s seconds", self._maintenance)
-
-    def _merge(self, versions: Sequence[PlanVersion]) -> None:
-        try:
-            merge(self._spark, self._tables, versions)
-        except Exception:
-            # The journal has them: they are tried again with the next ones, and at the latest at the next start.
-            _log.exception("merging %s into the projections failed", brought(versions))
-            with self._wake:
-                self._waiting = [*versions, *self._waiting]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
 import pyarrow as pa
 
+from streaming.events import Outcome
 from streaming.moves import MOVE_TYPE
+
+OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 
@@ -153,7 +156,28 @@ ASSIGNMENTS: Final = Table(
     append_only=False,
 )
 
-TABLES: Final = (PLANS, QUARANTINE, PROGRESS, BROKERS, ASSIGNMENTS)
+METRICS: Final = Table(
+    "metrics",
+    pa.schema(
+        [
+            *_TRANSACTION,
+            pa.field("batch_time", TIMESTAMP),
+            pa.field("finished_at", TIMESTAMP),
+            pa.field("seconds", pa.float64()),
+            pa.field("lag_seconds", pa.float64()),
+            pa.field("events", pa.struct([pa.field(outcome, pa.int64()) for outcome in OUTCOMES])),
+            pa.field("plans", pa.int64()),
+            pa.field("moved_replicas", pa.int64()),
+            pa.field("stopped_clusters", pa.list_(pa.string())),
+            pa.field("clusters_in_memory", pa.int64()),
+            pa.field("state_bytes", pa.int64()),
+            pa.field("write_failures", pa.int64()),
+        ]
+    ),
+    append_only=True,
+)
+
+TABLES: Final = (PLANS, QUARANTINE, PROGRESS, BROKERS, ASSIGNMENTS, METRICS)
 
 
 def sql_type(kind: pa.DataType) -> str:

@@ -41,7 +41,9 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
     from streaming.collect.collector import Collector, watch
     from streaming.delivery import deliver
     from streaming.live.connection import Connection
+    from streaming.monitoring.logs import log_to_screen
 
+    log_to_screen(config.monitoring.log)
     connection = Connection.to(bootstrap_server, config.kafka)
     pause = interval or parse_duration(config.collect.interval).total_seconds()
     with (

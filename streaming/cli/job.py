@@ -35,7 +35,9 @@ def run(conf: str | None, once: bool) -> None:
     config = load_config(conf)
     from streaming.cli.watching import report_batch, say
     from streaming.job import run_job
+    from streaming.monitoring.logs import log_to_screen
 
+    log_to_screen(config.monitoring.log)
     say(f"reading events from {place_of(config.source)}, tables under {config.tables.root}")
     run_job(config, once=once, observer=report_batch, started=lambda: say("running; Ctrl-C stops it"))
     say("stopped")

@@ -16,6 +16,7 @@ _COMMANDS: Final = {
     "rollback": "streaming.cli.job",
     "resume": "streaming.cli.job",
     "maintain": "streaming.cli.job",
+    "health": "streaming.cli.health",
     "collect": "streaming.cli.collecting",
     "apply": "streaming.cli.applying",
     "plans": "streaming.cli.reading",

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-from rich.text import Text
+import logging
+from typing import Final
 
 from streaming.batch import BatchResult
 from streaming.version import EventRecord, PlanVersion
 
-_console = Console(stderr=True, highlight=False, soft_wrap=True)
-_STYLES = {"rejected": "yellow", "malformed": "red", "stale": "yellow"}
+_log: Final = logging.getLogger(__name__)
 
 
 def say(text: str) -> None:
     """A line about the job itself."""
-    _console.print(Text(text, style="dim"))
+    _log.info("%s", text)
 
 
 def report_batch(result: BatchResult) -> None:
     """The decisions of one committed batch."""
+    batch: dict[str, object] = {"batch_id": result.batch_id}
     for event in result.unplanned:
-        _console.print(Text(event_line(event), style=_STYLES.get(event.outcome, "")))
+        about: dict[str, object] = {
+            "cluster_id": event.cluster_id,
+            "event_id": event.event_id,
+            "outcome": event.outcome,
+        }
+        _log.info("%s", event_line(event), extra=batch | about | {"place": event.place})
     for version in result.versions:
-        _console.print(Text(version_line(version)))
+        level = logging.ERROR if version.kind == "stop" else logging.INFO
+        about = {"cluster_id": version.cluster_id, "plan_version": version.plan_version, "kind": version.kind}
+        _log.log(level, "%s", version_line(version), extra=batch | about)
 
 
 def event_line(event: EventRecord) -> str:

@@ -1,0 +1,83 @@
+"""The command that probes ask. It needs no JVM."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import click
+
+from streaming.cli.main import conf_option, json_option
+from streaming.cli.render import print_json
+from streaming.config import Config, load_config
+from streaming.errors import HistoryError, InputError
+from streaming.guard import writer_of
+from streaming.history import History
+from streaming.monitoring.heartbeat import heartbeat_path, read_heartbeat
+from streaming.monitoring.judging import Health, judge
+from streaming.monitoring.stops import stopped_clusters
+
+_PATIENCE: Final = 60.0
+_TRIGGERS: Final = 3
+
+
+@click.command()
+@click.option("--max-silence", type=click.FloatRange(min=0), metavar="S", help="Seconds without progress; default 60.")
+@click.option("--liveness", is_flag=True, help="Do not mind stopped clusters: a restart mends none.")
+@conf_option
+@json_option
+@click.pass_context
+def health(ctx: click.Context, max_silence: float | None, liveness: bool, conf: str | None, as_json: bool) -> None:
+    """Tell whether the job is well: does its query make progress, how far behind is it, which clusters are stopped.
+
+    Exit code 1 where it is not. Run it on the machine of the job: the lock on the tables is one of that machine.
+
+    \b
+    Examples:
+      replica-planner health
+      replica-planner health --liveness       for a probe that restarts the job
+      replica-planner health --json
+    """
+    config = load_config(conf)
+    found = _judged(config, max_silence)
+    if as_json:
+        print_json({"well": found.well, **asdict(found)})
+    else:
+        click.echo(found.state)
+        if found.rows_behind is not None:
+            click.echo(f"{found.rows_behind} lines wait in the source")
+        if found.lag_seconds is not None:
+            click.echo(f"the newest planned event occurred {found.lag_seconds:.0f} s ago")
+        for cluster, cause in found.stopped.items():
+            click.echo(f"{cluster} is not planned: {cause}; once that is mended: replica-planner resume {cluster}")
+    if not (found.alive if liveness else found.well):
+        ctx.exit(1)
+
+
+def _judged(config: Config, max_silence: float | None) -> Health:
+    path = heartbeat_path(config)
+    if path is None:
+        raise InputError(
+            f"{config.tables.root}: beside tables behind a URL there is no heartbeat; "
+            "name a file for it in [monitoring] heartbeat, for the job and for this command",
+            path=config.tables.root,
+        )
+    folder = "://" not in config.tables.root
+    patience = max(timedelta(seconds=_PATIENCE), _TRIGGERS * config.interval)
+    return judge(
+        read_heartbeat(path),
+        writer_of(config.tables.root) if folder else None,
+        _stopped(config),
+        datetime.now(UTC),
+        patience=patience if max_silence is None else timedelta(seconds=max_silence),
+        ends_by_itself=config.job.trigger == "available-now",
+        locks=folder,
+    )
+
+
+def _stopped(config: Config) -> dict[str, str]:
+    try:
+        return stopped_clusters(History(config.tables.root).plans(["kind", "cause"]))
+    except HistoryError:
+        return {}
