@@ -84,9 +84,10 @@ def _one_by_one(fleet: Fleet, partitions: int, factor: int, load: Load, rotation
     ids = fleet.ids[: fleet.usable]
     racks = tuple(pairwise(fleet.bounds.tolist()))
     capacity = fleet.capacity[: fleet.usable].tolist()
-    shelf = Shelf(capacity, racks, _windows(racks, factor), load.replicas_on(ids).tolist())
+    replicas, leaders = load.on(ids)
+    shelf = Shelf(capacity, racks, _windows(racks, factor), replicas.tolist())
     rows = rows_of(shelf, deal(shelf, partitions, factor, rotation), partitions, rotation)
-    if lead(rows, load.leaders_on(ids).tolist(), capacity):
+    if lead(rows, leaders.tolist(), capacity):
         return np.array(rows, np.int32)
     return _led(np.array(rows, np.int32), fleet, load)
 

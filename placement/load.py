@@ -46,19 +46,21 @@ class Load:
 
     def replicas_on(self, ids: Int32Array) -> Int64Array:
         """Replica counts of the given brokers, 0 for those that hold nothing."""
-        return self._at(self.replicas, ids)
+        return self.on(ids)[0]
 
     def leaders_on(self, ids: Int32Array) -> Int64Array:
         """Leader counts of the given brokers, 0 for those that lead nothing."""
-        return self._at(self.leaders, ids)
+        return self.on(ids)[1]
 
-    def _at(self, counts: Int64Array, ids: Int32Array) -> Int64Array:
+    def on(self, ids: Int32Array) -> tuple[Int64Array, Int64Array]:
+        """Both counts of the given brokers."""
         if not self.ids.size:
-            return np.zeros(ids.size, np.int64)
+            return np.zeros(ids.size, np.int64), np.zeros(ids.size, np.int64)
         if ids.size == self.ids.size and (ids == self.ids).all():
-            return counts
+            return self.replicas, self.leaders
         place = np.minimum(self.ids.searchsorted(ids), self.ids.size - 1)
-        return np.where(self.ids[place] == ids, counts[place], 0)
+        held = self.ids[place] == ids
+        return np.where(held, self.replicas[place], 0), np.where(held, self.leaders[place], 0)
 
     def _changed(self, replicas: Int32Array, sign: int) -> Load:
         rows = np.asarray(replicas, np.int32)

@@ -7,7 +7,7 @@ The same two methods serve planning and reloading: :meth:`ClusterState.apply` ch
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -73,6 +73,7 @@ class ClusterState:
     seal: str = ""
     load: Load = field(default_factory=Load.empty)
     _fleet: tuple[frozenset[int], Fleet] | None = None
+    _due: Sequence[BrokerRecord] | None = None
     _topic_bytes: int = 0
 
     def fold(self, version: PlanVersion) -> None:
@@ -87,13 +88,13 @@ class ClusterState:
         """Change the layout. Applying the same changes again changes nothing."""
         for broker in brokers:
             self.brokers[broker.broker_id] = broker
-            self._fleet = None
+            self._fleet = self._due = None
         for block in moves:
             self._move(block)
         for change in topics:
-            layout = self.topics.get(change.topic)
-            if layout and change.strategy is not None:
-                self.topics[change.topic] = replace(layout, strategy=change.strategy)
+            known = self.topics.get(change.topic)
+            if known and change.strategy is not None:
+                self.topics[change.topic] = TopicLayout(known.partitions, known.replicas, change.strategy, known.roles)
 
     def record(self, version: PlanVersion) -> None:
         """Note the version, the events that it settled, and whether it waits for approval."""
@@ -195,12 +196,12 @@ class ClusterState:
         records = OVERHEAD * (len(self.brokers) + len(self.clocks))
         return self._topic_bytes + records + SEEN_OVERHEAD * len(self.seen)
 
-    def deadlines(self) -> list[BrokerRecord]:
+    def deadlines(self) -> Sequence[BrokerRecord]:
         """The brokers with a deadline, earliest first."""
-        return sorted(
-            (b for b in self.brokers.values() if b.deadline is not None),
-            key=lambda b: (b.deadline, b.broker_id),
-        )
+        if self._due is None:
+            waiting = (b for b in self.brokers.values() if b.deadline is not None)
+            self._due = sorted(waiting, key=lambda b: (b.deadline, b.broker_id))
+        return self._due
 
     def has_lost_replicas(self, brokers: Iterable[BrokerRecord]) -> bool:
         """Whether a replica is on a broker that must not hold any, were these the brokers.
