@@ -8,10 +8,10 @@ INSTALLED := .venv/installed.stamp
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install java run test test-browser test-kafka check bench lock clean
+.PHONY: help install java run quickstart-kafka test test-browser test-kafka check bench lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 install: $(INSTALLED) java ## create .venv with the locked dependencies, and see to Java
 
@@ -29,6 +29,10 @@ java: $(INSTALLED)
 
 run: install ## play the story: a cluster grows, loses a broker, heals, is rebalanced
 	@$(BIN)/python -m examples.story $(ARGS)
+
+quickstart-kafka: install ## play the whole loop on a real Kafka cluster of this machine: collect, plan, apply
+	@sh tools/maven.sh
+	@PYTHONPATH=. $(BIN)/python examples/quickstart-kafka/play.py $(ARGS)
 
 test: install ## run all tests but those on a real Kafka; some of them: make test ARGS="-m 'not spark'"
 	@case "$(ARGS)" in *"not browser"*) ;; *) sh tools/chromium.sh ;; esac

@@ -1,7 +1,8 @@
 """From two snapshots of a cluster to the events that lead from the one to the other; pure.
 
 A broker answers with what it knows, and one that lags behind knows less. So what is new is believed at once, and what
-is gone, replaced or back only when two looks in a row say so; of a partition, older news never replaces newer.
+is gone, replaced, moved or back only when two looks in a row say so, or the controller, who never lags, does; of a
+partition, older news never replaces newer. A new broker registers before it is up: it counts once it is.
 """
 
 from __future__ import annotations
@@ -44,9 +45,12 @@ def believed(known: Snapshot, earlier: Snapshot | None, now: Snapshot) -> Snapsh
 
 def _believed_brokers(known: Snapshot, earlier: Snapshot | None, now: Snapshot) -> tuple[Broker, ...]:
     before, seen = _brokers(known), _brokers(earlier)
+    used = {b for topic in now.topics for p in topic.partitions for b in p.replicas}
     found = {}
     for broker in now.brokers:
         old = before.get(broker.id)
+        if old is None and broker.fenced and broker.id not in used:
+            continue
         again = broker.id in seen and not seen[broker.id].fenced
         found[broker.id] = old if old and old.fenced and not broker.fenced and not again else broker
     for old in known.brokers:
@@ -63,20 +67,24 @@ def _believed_topics(known: Snapshot, earlier: Snapshot | None, now: Snapshot) -
         if old is None or (old.id != topic.id and topic.name in seen and seen[topic.name].id == topic.id):
             found[topic.name] = topic
         else:
-            found[topic.name] = _newest(old, topic) if old.id == topic.id else old
+            found[topic.name] = _newest(old, seen.get(topic.name), topic) if old.id == topic.id else old
     for old in known.topics:
         if old.name not in found and (earlier is None or old.name in seen):
             found[old.name] = old
     return tuple(found[name] for name in sorted(found))
 
 
-def _newest(old: Topic, now: Topic) -> Topic:
-    """Each partition as the newer of the two has it: leader epochs only grow, and partitions are never taken away."""
+def _newest(old: Topic, earlier: Topic | None, now: Topic) -> Topic:
+    """Each partition as the newer look has it: leader epochs only grow, and partitions are never taken away."""
     partitions = {p.partition: p for p in old.partitions}
+    targets = {p.partition: p.target for p in earlier.partitions} if earlier and earlier.id == now.id else {}
     for partition in now.partitions:
         held = partitions.get(partition.partition)
-        if held is None or held.leader_epoch <= partition.leader_epoch:
-            partitions[partition.partition] = partition
+        if held is not None:
+            moved = partition.target != held.target and targets.get(partition.partition) != partition.target
+            if partition.leader_epoch < held.leader_epoch or (moved and not partition.is_reassigned):
+                continue
+        partitions[partition.partition] = partition
     return replace(now, partitions=tuple(partitions[p] for p in sorted(partitions)))
 
 

@@ -15,6 +15,10 @@ NO_LEADER: Final = -1
 _UNKNOWN: Final = UnknownTopicOrPartitionError.errno
 
 
+Reassignments = dict[tuple[str, int], Mapping[str, Any]]
+"""By topic and partition: all replicas, those on their way in, and those on their way out."""
+
+
 class Broker(Struct, frozen=True):
     """A registered broker. It is fenced while it is down, and stays registered until somebody unregisters it."""
 
@@ -79,20 +83,22 @@ class Snapshot(Struct, frozen=True):
 def read_snapshot(admin: KafkaAdminClient, topics: Collection[str] | None = None) -> Snapshot:
     """Read the cluster: all topics, or those of these names that there are.
 
-    Reassignments are asked for before and after the topics, so that one which begins or ends meanwhile is not taken for
-    more replicas; brokers are asked for last, so that every broker that a topic is on is seen.
+    What is under way the controller knows best; the brokers that describe topics hear of it later. So reassignments are
+    asked for before and after the topics, and one that is under way or has just ended is as the controller has it.
+    Brokers are asked for last, so that every broker that a topic is on is seen.
 
     Raises:
         KafkaError: a broker could not be asked, or refused.
     """
-    changes: dict[tuple[str, int], Mapping[str, Any]] = {}
+    ended: Reassignments = {}
+    under_way: Reassignments = {}
     found: list[dict[str, Any]] = []
     if topics is None or topics:
-        changes |= _reassignments(admin)
+        ended = _reassignments(admin)
         found = admin.describe_topics(None if topics is None else sorted(topics))
-        changes |= _reassignments(admin)
+        under_way = _reassignments(admin)
     cluster = admin.describe_cluster()
-    described = [_topic(topic, changes) for topic in found if _is_there(topic)]
+    described = [_topic(topic, ended, under_way) for topic in found if _is_there(topic)]
     return Snapshot(
         id=cluster["cluster_id"],
         brokers=tuple(sorted((_broker(broker) for broker in cluster["brokers"]), key=lambda broker: broker.id)),
@@ -100,7 +106,7 @@ def read_snapshot(admin: KafkaAdminClient, topics: Collection[str] | None = None
     )
 
 
-def _reassignments(admin: KafkaAdminClient) -> dict[tuple[str, int], Mapping[str, Any]]:
+def _reassignments(admin: KafkaAdminClient) -> Reassignments:
     return {(place.topic, place.partition): change for place, change in admin.list_partition_reassignments().items()}
 
 
@@ -121,9 +127,10 @@ def _broker(broker: Mapping[str, Any]) -> Broker:
     return Broker(broker["broker_id"], broker["host"], broker["port"], broker["rack"], bool(broker.get("is_fenced")))
 
 
-def _topic(topic: Mapping[str, Any], changes: Mapping[tuple[str, int], Mapping[str, Any]]) -> Topic:
+def _topic(topic: Mapping[str, Any], ended: Reassignments, under_way: Reassignments) -> Topic:
     name = topic["name"]
-    partitions = [_partition(p, changes.get((name, p["partition_index"]), {})) for p in topic["partitions"]]
+    places = ((p, (name, p["partition_index"])) for p in topic["partitions"])
+    partitions = [_partition(p, ended.get(place), under_way.get(place)) for p, place in places]
     return Topic(
         name=name,
         id=str(topic["topic_id"]),
@@ -132,14 +139,23 @@ def _topic(topic: Mapping[str, Any], changes: Mapping[tuple[str, int], Mapping[s
     )
 
 
-def _partition(partition: Mapping[str, Any], change: Mapping[str, Any]) -> Partition:
+def _partition(
+    partition: Mapping[str, Any], ended: Mapping[str, Any] | None, under_way: Mapping[str, Any] | None
+) -> Partition:
     replicas = tuple(partition["replica_nodes"])
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    if under_way:
+        replicas = tuple(under_way["replicas"])
+        adding, removing = tuple(under_way["adding_replicas"]), tuple(under_way["removing_replicas"])
+    elif ended and set(replicas) == set(ended["replicas"]):
+        replicas = tuple(broker for broker in replicas if broker not in ended["removing_replicas"])
     return Partition(
         partition=partition["partition_index"],
         replicas=replicas,
         leader=partition["leader_id"],
         leader_epoch=partition["leader_epoch"],
         isr=tuple(partition["isr_nodes"]),
-        adding=tuple(b for b in change.get("adding_replicas", ()) if b in replicas),
-        removing=tuple(b for b in change.get("removing_replicas", ()) if b in replicas),
+        adding=adding,
+        removing=removing,
     )

@@ -160,6 +160,8 @@ def test_what_is_different_is_told(before: Snapshot | None, after: Snapshot, exp
 
 DOUBTS = {
     "what is new is believed at once": (look("1a"), None, look("1a 2b", "t 1"), look("1a 2b", "t 1")),
+    "a broker that has registered and is not up yet": (look("1a"), None, look("1a 2b!"), look("1a")),
+    "a broker that is down and holds replicas": (look("1a"), None, look("1a 2b!", "t 2"), look("1a 2b!", "t 2")),
     "a failure is believed at once": (look("1a"), look("1a"), look("1a!"), look("1a!")),
     "a return is not": (look("1a!"), look("1a!"), look("1a"), look("1a!")),
     "a return is believed when it is seen again": (look("1a!"), look("1a"), look("1a"), look("1a")),
@@ -172,8 +174,15 @@ DOUBTS = {
     "a topic of another id": (ONE, ONE, look(ABC, "t:2 3,1"), ONE),
     "a topic of another id, twice": (ONE, look(ABC, "t:2 3,1"), look(ABC, "t:2 3,1"), look(ABC, "t:2 3,1")),
     "a topic of the id before": (look(ABC, "t:2 3,1"), look(ABC, "t:2 3,1"), ONE, look(ABC, "t:2 3,1")),
-    "news of an older leader epoch": (look("", "t 1,2#4 2,1#4"), None, look("", "t 2,1#3 1,2#5"),
-                                      look("", "t 1,2#4 1,2#5")),
+    "news of an older leader epoch": (look("", "t 1,2#4 2,1#4"), None, look("", "t 1,2@2#3 2,1@1#5"),
+                                      look("", "t 1,2#4 2,1@1#5")),
+    "replicas that a broker names": (look("", "t 1,2"), look("", "t 1,2"), look("", "t 1,2,3"), look("", "t 1,2")),
+    "replicas that a broker names twice": (look("", "t 1,2"), look("", "t 1,2,3"), look("", "t 1,2,3"),
+                                           look("", "t 1,2,3")),
+    "replicas that the controller names": (look("", "t 1,2"), None, look("", "t 3,2,1+3-1"), look("", "t 3,2,1+3-1")),
+    "the end of a reassignment that was known": (look("", "t 3,2,1+3-1"), None, look("", "t 3,2@3/2,3"),
+                                                 look("", "t 3,2@3/2,3")),
+    "another leader and ISR": (look("", "t 1,2"), None, look("", "t 1,2@2/2#1"), look("", "t 1,2@2/2#1")),
     "fewer partitions": (look("", "t 1,2 2,1"), look("", "t 1,2"), look("", "t 1,2"), look("", "t 1,2 2,1")),
 }  # fmt: skip
 
