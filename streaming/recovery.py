@@ -31,11 +31,12 @@ def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int)
     What a batch put into quarantine before it was interrupted is left out: the batch will be planned again.
     """
     memory = Memory(partial(load_states, spark, tables, app_id=app_id, batch_id=batch_id))
-    commits = tables.read(spark, PLANS, ["cluster_id", "plan_version", "kind", "app_id", "batch_id"])
-    mine = commits.filter(pc.equal(commits["app_id"], app_id))
+    known = ["cluster_id", "plan_version", "kind", "app_id", "batch_id", "broker_changes"]
+    journal = tables.read(spark, PLANS, known)
+    mine = journal.filter(pc.equal(journal["app_id"], app_id))
     memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
-    memory.deadlines = _deadlines(tables.read(spark, PLANS, ["cluster_id", "plan_version", "broker_changes"]), commits)
-    memory.behind = _behind(spark, tables)
+    memory.deadlines = _deadlines(journal)
+    memory.behind = _behind(spark, tables, _reach(journal))
     memory.partial = (batch_id, _with_rows_of(spark, tables, app_id, batch_id))
     return memory
 
@@ -65,9 +66,11 @@ def load_states(
     return states
 
 
-def _behind(spark: SparkSession, tables: Tables) -> list[PlanVersion]:
-    """Versions that changed something which a projection does not have yet, with that change only."""
-    last = _reach(tables.read(spark, PLANS, ["cluster_id", "plan_version"]))
+def _behind(spark: SparkSession, tables: Tables, last: dict[str, int]) -> list[PlanVersion]:
+    """Versions that changed something which a projection does not have yet, with that change only.
+
+    ``last`` is the last version of each cluster.
+    """
     light = [name for name in PLANS.schema.names if name not in ("moves", "broker_changes")]
     behind: list[PlanVersion] = []
     for table, column in ((BROKERS, "broker_changes"), (ASSIGNMENTS, "moves")):
@@ -81,10 +84,12 @@ def _behind(spark: SparkSession, tables: Tables) -> list[PlanVersion]:
     return sorted(behind, key=lambda v: (v.cluster_id, v.plan_version))
 
 
-def _deadlines(changes: pa.Table, commits: pa.Table) -> dict[str, datetime]:
+def _deadlines(journal: pa.Table) -> dict[str, datetime]:
     """The earliest deadline of every cluster that has one and is not stopped."""
     brokers: dict[tuple[str, int], datetime | None] = {}
-    ordered = changes.sort_by([("cluster_id", "ascending"), ("plan_version", "ascending")])
+    ordered = journal.select(["cluster_id", "plan_version", "broker_changes"]).sort_by(
+        [("cluster_id", "ascending"), ("plan_version", "ascending")]
+    )
     for cluster, changed in zip(ordered["cluster_id"].to_pylist(), ordered["broker_changes"].to_pylist(), strict=True):
         for broker in changed:
             brokers[cluster, broker["broker_id"]] = broker["deadline"]
@@ -92,7 +97,7 @@ def _deadlines(changes: pa.Table, commits: pa.Table) -> dict[str, datetime]:
     for (cluster, _), deadline in brokers.items():
         if deadline is not None:
             earliest[cluster] = min(deadline, earliest.get(cluster, deadline))
-    halted = commits.filter(pc.is_in(commits["kind"], pa.array(["stop", "resume"]))).sort_by("plan_version")
+    halted = journal.filter(pc.is_in(journal["kind"], pa.array(["stop", "resume"]))).sort_by("plan_version")
     kinds = dict(zip(halted["cluster_id"].to_pylist(), halted["kind"].to_pylist(), strict=True))
     return {cluster: deadline for cluster, deadline in earliest.items() if kinds.get(cluster) != "stop"}
 
