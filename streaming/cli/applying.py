@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -57,6 +58,8 @@ def apply(
       replica-planner apply --bootstrap-server localhost:9092 east 4 --throttle 50000000
     """
     config = load_config(conf)
+    # What Kafka's client has to say of brokers that come and go is said by the steps, once.
+    logging.getLogger("kafka").addHandler(logging.NullHandler())
     from streaming.apply.cluster import Cluster
     from streaming.apply.recorded import read_tasks
     from streaming.cli.screens import progress_screen
