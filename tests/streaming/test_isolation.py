@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
 
 from streaming import planner as planner_module
 from streaming.batch import plan_alone
+from streaming.cli import cli
 from streaming.events import TopicCreated
 from streaming.state import ClusterState
+from tests.events_for import EventsFor
+from tests.job_folder import JobFolder
 from tests.streaming.driving import Driver, outcomes, reasons
+from tests.streaming.folding import assert_projected
 from tests.streaming.test_journal import facts
 
 RACKS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
 
 
-@pytest.fixture
-def faulty(monkeypatch: pytest.MonkeyPatch) -> Driver:
-    """A planner with a fault: it fails on topics called ``poison``, after it has changed the state half."""
+def break_planner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the planner a fault: it fails on topics called ``poison``, after it has changed the state half."""
     sound = planner_module.topic_created
 
     def topic_created(state: ClusterState, event: TopicCreated, policy: object) -> object:
@@ -28,6 +34,12 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> Driver:
         return sound(state, event, policy)  # type: ignore[arg-type]
 
     monkeypatch.setattr(planner_module, "topic_created", topic_created)
+
+
+@pytest.fixture
+def faulty(monkeypatch: pytest.MonkeyPatch) -> Driver:
+    """A planner with that fault, and two clusters."""
+    break_planner(monkeypatch)
     driver = Driver()
     for cluster in ("c", "other"):
         driver.batch(
@@ -125,3 +137,24 @@ def test_memory_forgets_the_clusters_that_were_used_least_and_reads_them_again()
     assert (healed.cluster_id, healed.plan_version) == ("x", 3)
     driver.batch(driver.event("topic_created", topic="t", cluster="z", minute=100))
     assert {name: state.version for name, state in driver.memory.clusters.items()} == {"y": 2, "x": 3, "z": 2}
+
+
+@pytest.mark.spark
+def test_on_spark_a_stopped_cluster_is_resumed_by_command_with_all_that_was_held(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = JobFolder(tmp_path)
+    east, west = EventsFor("east"), EventsFor("west")
+    with monkeypatch.context() as patched:
+        break_planner(patched)
+        job.play(spark, *east.racks({"a": [1, 2]}), west.joined(1), east.created("poison", minute=1))
+        job.play(spark, east.created("later", minute=2), west.created("fine", minute=2))
+    assert job.brokers("west") == {1: "alive"}
+    assert job.causes("east")[-1].startswith("v2 stop: stopped at 00.jsonl:4: ZeroDivisionError: half way through")
+    assert job.layout("west") == {"fine-0": [1]}
+    done = CliRunner().invoke(cli, ["resume", "east", "--conf", str(job.conf)])
+    assert "with 2 held events" in done.output
+    job.run(spark)
+    assert sorted(job.layout("east")) == ["later-0", "poison-0"]
+    assert job.causes("east")[2].startswith("v3 resume: resumed by event")
+    assert_projected(spark, job)
