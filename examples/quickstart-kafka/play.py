@@ -108,7 +108,7 @@ class LiveStory(Story):
         self.say("It returns, a sixth broker joins, and somebody asks for a rebalance, which waits for approval.")
         self.kafka.start_broker(5)
         self.kafka.add_broker(6, "c")
-        self.wait_for(lambda v: any(b.broker_id == 6 for b in v.broker_changes))
+        self.wait_for(lambda v: any((b.broker_id, b.state) == (6, "alive") for b in v.broker_changes))
         self.run("submit", "--type", "rebalance_requested", "--cluster", CLUSTER)
         proposal = self.wait_for(lambda v: v.approval == "proposed")
         self.run("approve", CLUSTER, str(proposal.plan_version), "--digest", proposal.digest)

@@ -143,10 +143,15 @@ def _topic_news(before: Snapshot | None, after: Snapshot, head: Mapping[str, Any
 
 
 def _differs(old: Partition | None, now: Partition) -> bool:
-    """Whether replicas, leader or ISR are others; in which order Kafka names the ISR says nothing."""
-    if old is None:
+    """Whether there is news of a partition; in which order Kafka names the ISR says nothing.
+
+    That the ISR grows while replicas are copied is to be expected; how it is in the end is told.
+    """
+    if old is None or (old.target, old.leader) != (now.target, now.leader):
         return True
-    return (old.target, old.leader, set(old.isr)) != (now.target, now.leader, set(now.isr))
+    if now.is_reassigned:
+        return not set(old.isr) <= set(now.isr)
+    return old.is_reassigned or set(old.isr) != set(now.isr)
 
 
 def _observed(topic: Topic, partition: Partition) -> ObservedPartition:
