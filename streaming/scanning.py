@@ -80,7 +80,9 @@ def _read_file(file: str, leaves: Sequence[Leaf]) -> pa.Table:
     try:
         reader.open(file, pre_buffer=False)
         places = [_place(reader, path) for paths in leaves for path in paths]
-        return reader.read_all(column_indices=[place for place in places if place is not None], use_threads=False)
+        found = [place for place in places if place is not None]
+        # A table without columns would not know how many rows it has.
+        return reader.read_all(column_indices=found or [0], use_threads=False)
     except (OSError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0].partition(". Detail:")[0]
         raise HistoryError(

@@ -17,6 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from streaming.cli import cli
 from streaming.history import History
 from streaming.journal import versions_to_arrow
+from streaming.planner import SOFTWARE_VERSION
 from streaming.rederive import Difference
 from streaming.seal import seal_of
 from streaming.verification import verify_clusters
@@ -329,6 +330,53 @@ def test_the_command_fails_and_shows_all_that_is_needed(run: Callable[..., Resul
     assert result.stdout.endswith("  before it 2 versions with 6 moves come out the same\n")
     (document,) = json.loads(run("--json").stdout)
     assert document["difference"]["plan_version"] == 3
+
+
+def test_plans_of_another_release_are_named(run: Callable[..., Result], root: Path, driver: Driver) -> None:
+    forge(root, driver, lambda version: replace(version, software_version="0.0.9"), sealed=True)
+    said = f"; some were planned by release 0.0.9, all were derived by {SOFTWARE_VERSION}\n"
+    assert run().stdout.endswith(said)
+    (document,) = json.loads(run("--json").stdout)
+    assert (document["same"], document["planned_by"]) == (True, ["0.0.9"])
+
+
+def test_a_difference_between_releases_says_so(root: Path, driver: Driver) -> None:
+    cause = only(4, cause="grace of broker 2 over")
+    forge(root, driver, lambda version: replace(cause(version), software_version="0.0.9"), sealed=True)
+    assert str(verified(root)).endswith(
+        f"(planned by release 0.0.9, derived by {SOFTWARE_VERSION}: "
+        "verify with 0.0.9 to tell a changed planner from a changed journal)"
+    )
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_many_clusters_are_verified_in_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int) -> None:
+    """Clusters share batches; one has a changed row, and only that one differs."""
+    monkeypatch.setattr("streaming.verification._LONG", 5)
+    driver = Driver(CONF)
+    names = [f"c{n}" for n in range(7)]
+    batches = [driver.batch(*(driver.event("broker_joined", cluster=c, broker_id=b) for c in names for b in (1, 2)))]
+    for number in range(3):
+        lines = [driver.event("topic_created", cluster=c, topic=f"t{number}", minute=number) for c in names[number:]]
+        batches.append(driver.batch(*lines, minute=number + 1))
+    changed = [
+        replace(
+            batch,
+            versions=[
+                replace(v, cause="another") if (v.cluster_id, v.plan_version) == ("c4", 3) else v
+                for v in batch.versions
+            ],
+        )
+        for batch in batches
+    ]
+    write_batches(tmp_path, *changed)
+    found = list(verify_clusters(History(str(tmp_path)), names, processes=processes))
+    assert [(part.cluster_id, part.versions) for part in found] == [
+        ("c0", 2), ("c1", 3), ("c2", 4), ("c3", 4), ("c4", 2), ("c5", 4), ("c6", 4),
+    ]  # fmt: skip
+    assert [str(part.difference) for part in found if part.difference] == [
+        "cluster c4 version 3: its seal is broken: this row was changed, or the one before"
+    ]
 
 
 def test_unknown_clusters_and_half_given_files_are_bad_usage(run: Callable[..., Result]) -> None:
