@@ -1,6 +1,6 @@
 """Kafka's released code in a JVM beside this process, for benchmarks that take turns with it.
 
-The artifacts come from Maven (``mvn`` and a JDK are needed) and are kept in ``.data/benchmarks/jars``.
+The artifacts come from Maven (``mvn`` and a JDK are needed), once.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from examples.local_kafka.maven import kept_jars
+
 HERE = Path(__file__).parent
-JARS = HERE.parent / ".data" / "benchmarks" / "jars"
 
 
 class KafkaReference:
     """The JVM; use it in a ``with`` statement."""
 
     def __init__(self, heap: str = "3g") -> None:
-        if not any(JARS.glob("kafka_2.13-*.jar")):
-            fetch = ["mvn", "-q", "-B", "-f", str(HERE / "jvm" / "pom.xml"), "dependency:copy-dependencies"]
-            subprocess.run([*fetch, f"-DoutputDirectory={JARS}"], check=True)
-        run = ["java", f"-Xmx{heap}", "-cp", f"{JARS}/*", str(HERE / "jvm" / "KafkaReference.java")]
+        jars = kept_jars(HERE / "jvm" / "pom.xml")
+        run = ["java", f"-Xmx{heap}", "-cp", f"{jars}/*", str(HERE / "jvm" / "KafkaReference.java")]
         self._process = subprocess.Popen(
             run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
