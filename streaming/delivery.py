@@ -57,10 +57,17 @@ def _to_folder(source: FilesSource, data: bytes) -> None:
 def _to_delta(source: DeltaSource, data: bytes) -> None:
     import pyarrow as pa
     from deltalake import write_deltalake
+    from deltalake.exceptions import DeltaError
 
     lines = data.removesuffix(b"\n").split(b"\n")
     values = pa.array([line.decode("utf-8", errors="backslashreplace") for line in lines], pa.string())
-    write_deltalake(source.path, pa.table({"value": values}), mode="append")
+    try:
+        write_deltalake(source.path, pa.table({"value": values}), mode="append")
+    except (DeltaError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(
+            f"{source.path}: events cannot be appended to this table: {reason}", path=source.path
+        ) from error
 
 
 def _to_kafka(source: KafkaSource, data: bytes) -> None:
@@ -75,7 +82,8 @@ def _to_kafka(source: KafkaSource, data: bytes) -> None:
         for future in sent:
             future.get(timeout=_PATIENCE)
     except KafkaError as error:
-        raise connection.failed(f"did not take the events for topic {source.topic}", error) from error
+        advice = "; see that the topic is there, and that it may be written to"
+        raise connection.failed(f"did not take the events for topic {source.topic}", error, advice) from error
     finally:
         producer.close(timeout=_PATIENCE)
 

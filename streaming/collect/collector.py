@@ -112,7 +112,7 @@ class Collector:
                 patience, self._patience = self._patience, _MOST_SECONDS
                 self._admin = self._connection.admin(patience, _REQUEST_SECONDS)
             snapshot = read_snapshot(self._admin)
-        except KafkaError as error:
+        except (KafkaError, OSError) as error:
             # A client goes on asking brokers that are gone; a new one finds those that are there.
             self._disconnect()
             raise self._connection.failed("does not answer", error) from error
