@@ -20,29 +20,26 @@ def running_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKaf
         yield cluster
 
 
-@pytest.fixture(scope="session")
-def running_admin(running_kafka: LocalKafka) -> Iterator[KafkaAdminClient]:
-    with KafkaAdminClient(bootstrap_servers=running_kafka.bootstrap_servers()) as client:
-        yield client
-
-
 @pytest.fixture
-def kafka(running_kafka: LocalKafka, running_admin: KafkaAdminClient) -> LocalKafka:
+def kafka(running_kafka: LocalKafka) -> LocalKafka:
     """Five brokers in three racks, all alive, with no topics but Kafka's own; what a test left behind is gone."""
     for broker in sorted(set(running_kafka.brokers) - set(RACKS)):
         running_kafka.unregister(broker)
     for broker in RACKS:
         running_kafka.start_broker(broker)
-    wait_until(lambda: alive(running_admin) == set(RACKS), "all brokers are alive")
-    if topics := own_topics(running_admin):
-        running_admin.delete_topics(topics)
-    wait_until(lambda: not own_topics(running_admin), "no topics are left")
+    with KafkaAdminClient(bootstrap_servers=running_kafka.bootstrap_servers()) as client:
+        wait_until(lambda: alive(client) == set(RACKS), "all brokers are alive")
+        if topics := own_topics(client):
+            client.delete_topics(topics)
+        wait_until(lambda: not own_topics(client), "no topics are left")
     return running_kafka
 
 
 @pytest.fixture
-def admin(kafka: LocalKafka, running_admin: KafkaAdminClient) -> KafkaAdminClient:
-    return running_admin
+def admin(kafka: LocalKafka) -> Iterator[KafkaAdminClient]:
+    """A client of each test's own: one keeps what it knew of brokers that have gone."""
+    with KafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers()) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")
