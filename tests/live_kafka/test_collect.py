@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from kafka import KafkaAdminClient, TopicPartition
 
 from examples.local_kafka import LocalKafka
 from examples.local_kafka.cluster import SESSION_TIMEOUT
-from streaming.collect.collector import Collector
+from streaming.collect.collector import Collector, watch
 from streaming.config import Kafka
 from streaming.errors import InputError
 from streaming.live.connection import Connection
@@ -138,6 +139,23 @@ def test_what_was_sent_but_not_noted_is_sent_again_byte_for_byte(
     driver = Driver()
     driver.batch(*sent[0].splitlines())
     assert set(outcomes(driver.batch(*sent[1].splitlines())).values()) == {"duplicate"}
+
+
+def test_what_fails_is_said_once_and_tried_until_it_works(kafka: LocalKafka, tmp_path: Path) -> None:
+    said: list[str] = []
+    attempts: list[bytes] = []
+    stop = threading.Event()
+
+    def broken_at_first(lines: bytes) -> None:
+        attempts.append(lines)
+        if len(attempts) < 4:
+            raise InputError("the disk is full", path="x")
+        stop.set()
+
+    with Collector(Connection.to(kafka.bootstrap_servers(), Kafka()), CLUSTER, str(tmp_path), broken_at_first) as it:
+        watch(it, 0.05, stop, lambda _: None, said.append)
+    assert said == ["the disk is full; trying again", "all is well again"]
+    assert len(set(attempts)) == 1
 
 
 def test_what_was_planned_and_carried_out_is_no_drift(
