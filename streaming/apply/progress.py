@@ -40,7 +40,7 @@ class Progress:
         if self.bytes_left:
             parts.append(f"{bytes_text(self.bytes_left)} to copy")
         if self.records_left:
-            parts.append(f"followers {self.records_left} records behind their leaders")
+            parts.append(f"{self.records_left} records behind")
         if self.bytes_left and self.seconds_left is not None:
             parts.append(f"about {self.seconds_left:.0f} s left")
         return ", ".join(parts)

@@ -11,10 +11,14 @@ from typing import Final
 import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Column
 from rich.text import Text
 
 from streaming.apply.carry_out import Screen
 from streaming.apply.progress import Progress as WaveProgress
+
+_BAR: Final = 12
+"""Characters of the bar: the words say more."""
 
 _EVERY: Final = 5.0
 """Seconds between two lines about the same wave, when piped."""
@@ -26,7 +30,8 @@ def progress_screen() -> Iterator[Screen]:
     if not sys.stdout.isatty():
         yield _Lines()
         return
-    with Progress(BarColumn(), TextColumn("{task.description}"), console=Console(), transient=True) as progress:
+    words = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True))
+    with Progress(BarColumn(_BAR), words, console=Console(), transient=True, expand=True) as progress:
         yield _Bar(progress)
 
 
