@@ -80,12 +80,12 @@ class Run:
         if self._failed:
             raise self._incomplete()
         self.reports.add("completed", partitions=self._done, seconds=round(time.monotonic() - began, 1))
-        self._send_reports()
+        self._send_reports(last=True)
 
     def note_done(self) -> None:
         """Report a task that the cluster needs no step for."""
         self.reports.add("completed", partitions=0, already=True)
-        self._send_reports()
+        self._send_reports(last=True)
 
     def _do(self, step: Step) -> None:
         if self.stopped.is_set():
@@ -170,7 +170,7 @@ class Run:
         except ClusterError as failure:
             reason += f"; and throttles or reassignments may be left, which the next apply goes on with: {failure}"
         self.reports.add("failed", reason=reason, partitions_done=self._done, cancelled=cancelled)
-        self._send_reports()
+        self._send_reports(last=True)
         if isinstance(error, StoppedError):
             return IncompleteError(
                 f"{self.task.name}: {reason} with {counted(self._done, 'partition')} done and {cancelled} cancelled; "
@@ -198,12 +198,13 @@ class Run:
         reason = next(iter(self._failed.values()))
         details = [{"topic": t, "partition": p, "reason": why} for (t, p), why in sorted(self._failed.items())]
         self.reports.add("failed", reason=reason, partitions_done=self._done, partitions=details)
-        self._send_reports()
+        self._send_reports(last=True)
         return IncompleteError(
             f"{self.task.name} is carried out but for {places_text(sorted(self._failed))}: {reason}; "
             "no throttle is left; apply again, or the newer plan once there is one"
         )
 
-    def _send_reports(self) -> None:
-        if problem := self.reports.send():
-            self.screen.say(f"reports wait: {problem}")
+    def _send_reports(self, *, last: bool = False) -> None:
+        if problem := self.reports.send(last=last):
+            remedy = "apply again tells the planner once that is mended" if last else "they wait"
+            self.screen.say(f"reports are not delivered: {problem}; {remedy}")

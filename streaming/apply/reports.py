@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from streaming.config import Source
 from streaming.delivery import deliver
 from streaming.errors import StreamingError
 from streaming.events import PlanProgress, encode
+
+_AGAIN: Final = 10.0
+"""Seconds after which a source that could not be written to is tried again."""
 
 
 @dataclass(slots=True)
@@ -21,6 +25,7 @@ class Reports:
     cluster_id: str
     plan_version: int
     _waiting: list[bytes] = field(default_factory=list)
+    _not_before: float = 0.0
 
     def add(self, state: Literal["started", "partition_done", "completed", "failed"], **details: Any) -> None:
         """Note one report; :meth:`send` delivers it."""
@@ -34,13 +39,17 @@ class Reports:
         )
         self._waiting.append(encode(event))
 
-    def send(self) -> str:
-        """Deliver what was noted, in order; why that failed, empty where it did not."""
-        if not self._waiting:
+    def send(self, *, last: bool = False) -> str:
+        """Deliver what was noted, in order; why that failed, empty where it did not.
+
+        After a failure it is tried again after a while, or if it is the ``last`` chance: the moves go on meanwhile.
+        """
+        if not self._waiting or (time.monotonic() < self._not_before and not last):
             return ""
         try:
             deliver(self.source, b"".join(line + b"\n" for line in self._waiting))
         except StreamingError as error:
+            self._not_before = time.monotonic() + _AGAIN
             return str(error)
         self._waiting.clear()
         return ""
