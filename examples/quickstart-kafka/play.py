@@ -19,10 +19,14 @@ from rich.text import Text
 
 from examples.local_kafka import LocalKafka
 from examples.story import Story, screen
+from streaming.batch import BatchResult
+from streaming.cli.render import plan_table, rich_table
+from streaming.cli.watching import version_line
 from streaming.collect.collector import Collector, watch
 from streaming.collect.telling import told
 from streaming.config import load_config
 from streaming.delivery import deliver
+from streaming.history import History
 from streaming.job import run_job
 from streaming.live.connection import Connection
 from streaming.version import PlanVersion
@@ -60,6 +64,12 @@ class LiveStory(Story):
         self.servers = kafka.bootstrap_servers()
         CONF.write_text(SETTINGS.format(servers=self.servers, topic=EVENTS, home=HOME))
         super().__init__(load_config(CONF), CLUSTER)
+
+    def observe(self, result: BatchResult) -> None:
+        """Print what was decided, and let the story go on; that leaders and ISR are others is no decision."""
+        shown = [version for version in result.versions if is_decision(version)]
+        screen.print(*(Text(f"   {version_line(version)}\n", style="green") for version in shown), sep="", end="")
+        self._results.put(result)
 
     def run(self, *arguments: str) -> str:
         """A command as people type it; what it printed."""
@@ -127,6 +137,11 @@ class LiveStory(Story):
         screen.print(f"   {complete} of {len(json.loads(plan.read_text())['partitions'])} reassignments are completed")
 
 
+def is_decision(version: PlanVersion) -> bool:
+    """Whether more than leaders and ISR of known partitions is new."""
+    return version.kind != "observation" or version.numbers.before != version.numbers.after
+
+
 def main() -> None:
     """Start the cluster, play the story, and show what was decided."""
     shutil.rmtree(HOME, ignore_errors=True)
@@ -146,7 +161,9 @@ def main() -> None:
         screen.print(
             Text(f"\nThe end, after {time.monotonic() - began:.0f} seconds. What was decided:\n", style="bold")
         )
-        screen.print(Text(story.run("plans", "--cluster", CLUSTER)))
+        history = History(story.config.tables.root)
+        versions = [version for version in history.versions(CLUSTER) if is_decision(version)]
+        screen.print(rich_table(plan_table(versions, history.standings(CLUSTER))))
     screen.print(f"Try next: .venv/bin/replica-planner why {CLUSTER} orders 0 --conf {CONF}")
 
 
