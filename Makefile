@@ -8,10 +8,10 @@ INSTALLED := .venv/installed.stamp
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install java run quickstart-kafka test test-browser test-kafka check bench lock clean
+.PHONY: help install java run quickstart-kafka test test-browser test-kafka check bench lock clean test-spark-4.2 docs reference wheel sbom vulnerabilities release
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9.-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 install: $(INSTALLED) java ## create .venv with the locked dependencies, and see to Java
 
@@ -52,11 +52,35 @@ check: $(INSTALLED) ## lint, format, types, and the direction of imports
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+test-spark-4.2: ## run the tests on pyspark 4.2 and Delta Lake 4.4, in an environment of their own
+	@sh tools/spark42.sh $(ARGS)
+
+docs: install ## build the documentation as a site, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	@echo build/site/index.html
+
+reference: $(INSTALLED) ## write the reference pages and the list of licences again from the code
+	@$(BIN)/python -m tools.reference
+
+wheel: $(INSTALLED) ## build the wheel, in dist
+	@$(BIN)/python -m hatchling build -t wheel
+
+sbom: $(INSTALLED) ## write what a running job is made of to dist/sbom.json, in CycloneDX
+	@sh tools/sbom.sh
+
+vulnerabilities: $(INSTALLED) ## look for known weaknesses of the locked dependencies
+	@sh tools/vulnerabilities.sh
+
+release: install ## check, build and tag: make release VERSION=1.2.3
+	@VERSION="$(VERSION)" sh tools/release.sh
+
 bench: install ## measure what the README claims
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 lock: $(INSTALLED) ## write requirements/ again from pyproject.toml; newer versions: make lock ARGS=--upgrade
 	@$(LOCK) $(ARGS) --group dev --output-file requirements/dev.txt pyproject.toml
+	@$(LOCK) $(ARGS) --group dev --override tools/spark-4.2.override --output-file requirements/spark-4.2.txt pyproject.toml
+	@$(LOCK) $(ARGS) --output-file requirements/runtime.txt pyproject.toml
 	@echo uv | $(LOCK) $(ARGS) --output-file requirements/bootstrap.txt -
 
 clean: ## remove .venv and the caches of the tools; tables under .data stay

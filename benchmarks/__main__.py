@@ -10,6 +10,7 @@ CLAIMS = {
     "kafka_placement": "AdminUtils, side by side with Kafka's JVM code",
     "kafka_partitioner": "murmur2, side by side with Kafka's JVM code",
     "naive_placement": "why (i + j) mod n is not used",
+    "comparison": "what AdminUtils and striping move when a broker leaves or joins, beside this planner",
     "fuzz": "100,000 lines of every kind of nonsense, with good events between them",
     "faults": "the job killed at 50 random moments, under load, each time with another history",
     "collect": "a real cluster: how soon news is told, what a look costs",

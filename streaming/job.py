@@ -20,7 +20,7 @@ from streaming.monitoring.monitor import Monitor, monitored
 from streaming.monitoring.progress import Listener
 from streaming.monitoring.stops import stopped_clusters
 from streaming.schemas import PLANS
-from streaming.session import hushed, spark_session
+from streaming.session import end_session, hushed, spark_session
 from streaming.sources import read_lines
 from streaming.tables import Tables
 
@@ -72,7 +72,7 @@ def run_job(
                 _run(config, session, batches, monitor, started, stop or threading.Event(), once=once)
         finally:
             if spark is None:
-                session.stop()
+                end_session(session)
 
 
 def _run(

@@ -163,7 +163,7 @@ class MicroBatches:
     def _keep(self, spark: SparkSession, tables: Tables, measures: Measures) -> None:
         """Put the numbers into ``metrics``, behind the batch: they are no part of what it commits."""
         if self._metrics is None:
-            append = partial(append_metrics, spark.newSession(), tables, self._app_id)
+            append = partial(append_metrics, spark, tables, self._app_id)
             interval = parse_duration(self.config.monitoring.metrics_interval).total_seconds()
             self._metrics = Behind("metrics", interval, append)
         self._metrics.add([measures])

@@ -17,6 +17,7 @@ from streaming.behind import Behind
 from streaming.maintenance import maintain
 from streaming.moves import to_arrow
 from streaming.schemas import ASSIGNMENTS, BROKERS, Table
+from streaming.session import beside
 from streaming.tables import Tables
 from streaming.version import PlanVersion
 
@@ -113,7 +114,7 @@ class Projector:
     """
 
     def __init__(self, spark: SparkSession, tables: Tables, interval: float, maintenance: float) -> None:
-        self._spark = spark.newSession()
+        self._spark = beside(spark)
         for key in ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled"):
             self._spark.conf.set(key, str(spark.conf.get(key)))
         self._tables = tables

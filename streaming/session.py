@@ -18,9 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from streaming.jar_manifest import listed_jars
 from streaming.jars import kept_jars
@@ -91,7 +90,21 @@ def spark_session(
     groups = ("delta", "kafka") if kafka else ("delta",)
     jars = kept_jars(listed_jars(groups), java, ivy_settings=wanted.get("spark.jars.ivySettings"))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return _start(SparkConf().setAppName(app_name).setAll(list(_settings(jars, wanted, log).items())))
+    return _start(app_name, _settings(jars, wanted, log))
+
+
+def end_session(session: SparkSession) -> None:
+    """Stop a session, unless it is the notebook's or the platform's, which others go on using."""
+    if "DATABRICKS_RUNTIME_VERSION" not in os.environ:
+        session.stop()
+
+
+def beside(session: SparkSession) -> SparkSession:
+    """A session with settings of its own for what is written beside the batches.
+
+    Spark Connect has none to give; there it is the same one, whose settings no append of a batch depends on.
+    """
+    return session if is_remote() else session.newSession()
 
 
 def _settings(jars: list[Path], wanted: Mapping[str, str], log: str) -> dict[str, str]:
@@ -125,7 +138,12 @@ def _scratch_directory() -> Path:
     return scratch
 
 
-def _start(conf: SparkConf) -> SparkSession:
+def _start(app_name: str, settings: Mapping[str, str]) -> SparkSession:
+    # A Connect client may have none of these: they belong to a JVM in this process.
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    conf = SparkConf().setAppName(app_name).setAll(list(settings.items()))
     if SparkContext._gateway is None:  # a JVM outlives the session that was stopped in it
         gateway = launch_gateway(conf, popen_kwargs={"stderr": subprocess.PIPE, "bufsize": 0})  # type: ignore[no-untyped-call]
         threading.Thread(target=_pass_on, args=(gateway.proc.stderr,), name="spark-stderr", daemon=True).start()
