@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import random
+import shutil
 import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import rmtree
 from types import TracebackType
 from typing import Final, Self
 
@@ -98,8 +100,10 @@ class LocalKafka:
         self.brokers[broker].kill()
 
     def unregister(self, broker: int) -> None:
-        """Make the cluster forget a broker; it is stopped if it runs."""
-        self.brokers.pop(broker).stop()
+        """Make the cluster forget a broker; it is stopped if it runs, and its data are removed."""
+        node = self.brokers.pop(broker)
+        node.stop()
+        rmtree(node.folder)
         del self._ports[broker]
         self.tool("ClusterTool", "unregister", "--bootstrap-server", self.bootstrap_servers(), "--id", str(broker))
 
@@ -116,10 +120,10 @@ class LocalKafka:
         return done.stdout
 
     def _new_broker(self, broker: int, rack: str) -> Node:
-        self._ports[broker] = {listener: free_port() for listener in self._listeners}
-        node = Node(self.folder / f"broker-{broker}", self._broker_settings(broker, rack))
+        ports = {listener: free_port() for listener in self._listeners}
+        node = Node(self.folder / f"broker-{broker}", self._broker_settings(broker, rack, ports))
         node.format_plainly(self._cluster_id)
-        self.brokers[broker] = node
+        self.brokers[broker], self._ports[broker] = node, ports
         return node
 
     def _controller_settings(self) -> dict[str, object]:
@@ -132,8 +136,8 @@ class LocalKafka:
             "broker.session.timeout.ms": int(SESSION_TIMEOUT * 1000),
         }
 
-    def _broker_settings(self, broker: int, rack: str) -> dict[str, object]:
-        listeners = ",".join(f"{name}://localhost:{port}" for name, port in self._ports[broker].items())
+    def _broker_settings(self, broker: int, rack: str, ports: Mapping[str, int]) -> dict[str, object]:
+        listeners = ",".join(f"{name}://localhost:{port}" for name, port in ports.items())
         few = min(3, len(self._racks))
         return {
             "process.roles": "broker",

@@ -15,7 +15,7 @@ from kafka.admin import ConfigResource
 from streaming.apply.throttles import RATES, REPLICAS
 from streaming.cli.main import cli
 from streaming.version import PlanVersion
-from tests.live_kafka.cluster import RACKS
+from tests.live_kafka.cluster import RACKS, wait_until
 from tests.streaming.driving import Driver
 from tests.streaming.writing import write_batches
 
@@ -94,8 +94,17 @@ def layout(admin: KafkaAdminClient) -> dict[str, list[int]]:
     }
 
 
-def unsettled(admin: KafkaAdminClient) -> list[str]:
-    """Partitions that are not led by their preferred leader, with all replicas in sync."""
+def settles(admin: KafkaAdminClient, wanted: dict[str, list[int]]) -> None:
+    """Wait until every broker that is asked says so: one may hear of the end of a move a moment later."""
+    wait_until(lambda: layout(admin) == wanted, f"the cluster is as {wanted}")
+
+
+def in_order(admin: KafkaAdminClient) -> None:
+    """Wait until every partition is led by its preferred leader, with all replicas in sync."""
+    wait_until(lambda: not _out_of_order(admin), "all replicas are in sync, and the preferred ones lead")
+
+
+def _out_of_order(admin: KafkaAdminClient) -> list[str]:
     return [
         f"{topic['name']}-{p['partition_index']}"
         for topic in admin.describe_topics()

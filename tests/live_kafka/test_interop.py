@@ -78,6 +78,8 @@ def described(text: str) -> dict[str, dict[str, object]]:
     """``kafka-topics --describe`` by partition; the order of the ISR says nothing."""
     found: dict[str, dict[str, object]] = {}
     for line in text.splitlines():
+        if not line.lstrip().startswith("Topic:"):
+            continue  # that a broker is down is a warning to the tool
         fields = dict(re.findall(r"(\w+): ?([^\t]*)", line))
         if "Partition" in fields:
             name = f"{fields['Topic']}-{fields['Partition']}"

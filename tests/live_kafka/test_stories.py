@@ -22,7 +22,7 @@ from streaming.history import History
 from streaming.job import run_job
 from streaming.version import PlanVersion
 from tests.live_kafka.cluster import RACKS, wait_until
-from tests.live_kafka.planned import held, layout, planned_layout, throttles, unsettled
+from tests.live_kafka.planned import held, in_order, layout, planned_layout, settles, throttles
 from tests.live_kafka.traffic import AT_LEAST, Traffic
 from tests.live_kafka.watched import CLUSTER, Watched
 
@@ -121,7 +121,7 @@ def test_a_year_of_a_cluster(loop: Loop, kafka: LocalKafka, admin: KafkaAdminCli
     loop.submit("topic_created", topic="orders", partitions=12, replication_factor=3)
     created = loop.version(lambda v: v.kind == "topics", "the topic is planned")
     loop.apply()
-    assert layout(admin) == planned_layout(created)
+    settles(admin, planned_layout(created))
     loop.watched.told("topic_created", topic="orders")
 
     with Traffic(loop.servers, "orders", 12) as traffic:
@@ -130,11 +130,11 @@ def test_a_year_of_a_cluster(loop: Loop, kafka: LocalKafka, admin: KafkaAdminCli
         kafka.kill_broker(5)
         heal = loop.version(lambda v: v.kind == "heal", "broker 5 is healed")
         loop.apply()
+        settles(admin, planned_layout(created) | planned_layout(heal))
         healed = layout(admin)
-        assert healed == planned_layout(created) | planned_layout(heal)
         assert moved(planned_layout(created), healed) == heal.numbers.moved_replicas > 0
         assert not any(5 in replicas for replicas in healed.values())
-        assert unsettled(admin) == []
+        in_order(admin)
         traffic.finish()
     assert traffic.failures == []
     assert traffic.sent >= AT_LEAST
@@ -153,6 +153,7 @@ def test_a_year_of_a_cluster(loop: Loop, kafka: LocalKafka, admin: KafkaAdminCli
     loop.run("approve", CLUSTER, str(proposal.plan_version), "--digest", proposal.digest)
     approved = loop.version(lambda v: v.approval == "approved", "the rebalance is approved")
     loop.apply()
+    settles(admin, healed | planned_layout(approved))
     balanced = layout(admin)
     assert moved(healed, balanced) == approved.numbers.moved_replicas > 0
     counts = Counter(broker for replicas in balanced.values() for broker in replicas)
@@ -166,8 +167,9 @@ def test_a_year_of_a_cluster(loop: Loop, kafka: LocalKafka, admin: KafkaAdminCli
     loop.submit("broker_left", broker_id=1, reason="decommissioned")
     drained = loop.version(lambda v: v.kind == "heal" and v is not heal, "broker 1 is drained")
     loop.apply()
+    settles(admin, balanced | planned_layout(drained))
     assert moved(balanced, layout(admin)) == drained.numbers.moved_replicas > 0
-    assert unsettled(admin) == []
+    in_order(admin)
     wait_until(lambda: held(admin, 1) == {1: {}}, "broker 1 holds nothing", PATIENCE)
 
     # The journal has the cluster as it is, nothing drifted, every plan is reported as carried out.
