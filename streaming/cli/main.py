@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import click
 
@@ -36,6 +36,20 @@ _COMMANDS: Final = {
 }
 
 
+class BadUsage(click.UsageError):
+    """An argument that is missing, unknown or of the wrong kind, said in one line like every other error."""
+
+    def __init__(self, error: click.UsageError) -> None:
+        """Take over what click found."""
+        super().__init__(error.format_message(), error.ctx)
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Say it on stderr, with the command that explains how it is meant."""
+        command = self.ctx.command_path if self.ctx else "replica-planner"
+        reason = " ".join(self.message.split()).rstrip(".")
+        click.echo(f"replica-planner: {reason}; see {command} --help", file=file, err=True)
+
+
 class LazyGroup(click.Group):
     """Imports a command's module only when the command is used, and turns known errors into one line."""
 
@@ -49,6 +63,13 @@ class LazyGroup(click.Group):
         command = getattr(import_module(module), cmd_name) if module else None
         return command if isinstance(command, click.Command) else None
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the options before the command's name."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.UsageError as error:
+            raise BadUsage(error) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; what went wrong with the input is said in one line, with exit code 2."""
         from placement.errors import PlacementError
@@ -56,6 +77,8 @@ class LazyGroup(click.Group):
 
         try:
             return super().invoke(ctx)
+        except click.UsageError as error:
+            raise BadUsage(error) from None
         except (StreamingError, PlacementError) as error:
             click.echo(f"replica-planner: {error}", err=True)
             ctx.exit(2)
@@ -63,7 +86,9 @@ class LazyGroup(click.Group):
             ctx.exit(0)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    "replica-planner", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(version("replica-planner"), prog_name="replica-planner")
 def cli() -> None:
     """Plan where Kafka's replicas live: versioned, explained, with the least movement.

@@ -98,6 +98,26 @@ def test_plans_says_how_far_a_plan_is_carried_out(run: Run, history: Driver, tmp
     assert "carried out: started, 1 partition done, by the report of 2026-01-01T00:15:00Z" in run("show", "c", 3).stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("why", "c", "t", "z"),
+            "Invalid value for 'PARTITION': 'z' is not a valid integer; see replica-planner",
+        ),
+        (("show", "c", 0), "Invalid value for 'VERSION': 0 is not in the range x>=1; see replica-planner show --help"),
+        (("show",), "Missing argument 'CLUSTER'; see replica-planner show --help"),
+        (("plans", "--clusters", "c"), "No such option '--clusters'"),
+        (("plan",), "No such command 'plan'"),
+        (("--verbose", "plans"), "No such option '--verbose'"),
+    ],
+)
+def test_wrong_arguments_are_told_in_one_line(run: Run, arguments: tuple[object, ...], told: str) -> None:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert result.stderr.startswith(f"replica-planner: {told}")
+
+
 def test_status_as_of_a_version_and_as_of_a_time_agree(run: Run, history: Driver) -> None:
     by_version = run("status", "c", "--as-of", 2, "--json").stdout
     by_time = run("status", "--as-of", at(1.5).isoformat(), "--json").stdout
