@@ -167,6 +167,13 @@ def test_throttles_that_a_killed_run_left_are_removed(at: str, rate: int | None,
     assert text(found) == expected
 
 
+def test_throttles_stay_while_somebody_else_moves_partitions_under_them() -> None:
+    others = seen("t-0 3,2", "u-0 4,1,2 isr 1,2 +4 -2", throttled=([1, 4], ["u"]))
+    assert text(steps_of(task("t-0 1,2 → 3,2 wave 1"), others)) == []
+    ours = seen("t-0 3,2,1 isr 1,2 +3 -1", throttled=([1, 4], ["u"]))
+    assert text(steps_of(task("t-0 1,2 → 3,2 wave 1"), ours))[0] == "remove throttles: of brokers 1,4; of topics u"
+
+
 @pytest.mark.parametrize(
     ("wanted", "cluster", "problem"),
     [
