@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import random
-import shutil
 import socket
 import subprocess
 from collections.abc import Mapping

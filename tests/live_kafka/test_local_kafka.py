@@ -22,6 +22,8 @@ def test_brokers_are_killed_and_return_and_join_and_are_forgotten(kafka: LocalKa
     assert racks == {**RACKS, 6: "c"}
     kafka.unregister(6)
     wait_until(lambda: len(admin.describe_cluster()["brokers"]) == len(RACKS), "broker 6 is forgotten")
+    kafka.add_broker(6, "a")
+    wait_until(lambda: alive(admin) == {*RACKS, 6}, "another broker 6 has joined")
 
 
 def test_kafkas_own_tools_run(kafka: LocalKafka) -> None:
