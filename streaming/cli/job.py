@@ -159,7 +159,12 @@ _digest = click.option("--digest", required=True, help="The digest that `show` p
 @_digest
 @conf_option
 def approve(cluster: str, version: int, digest: str, conf: str | None) -> None:
-    """Let a proposed plan take effect."""
+    """Let a proposed plan take effect.
+
+    \b
+    Example:
+      replica-planner approve east 6 --digest 83bb0c0536e25f9a...    the whole digest, as show prints it
+    """
     _decision("plan_approved", cluster, version, digest, conf)
 
 
@@ -169,7 +174,12 @@ def approve(cluster: str, version: int, digest: str, conf: str | None) -> None:
 @_digest
 @conf_option
 def reject(cluster: str, version: int, digest: str, conf: str | None) -> None:
-    """Put on record that a proposed plan must not take effect."""
+    """Put on record that a proposed plan must not take effect.
+
+    \b
+    Example:
+      replica-planner reject east 6 --digest 83bb0c0536e25f9a...    the whole digest, as show prints it
+    """
     _decision("plan_rejected", cluster, version, digest, conf)
 
 
@@ -178,7 +188,12 @@ def reject(cluster: str, version: int, digest: str, conf: str | None) -> None:
 @_version
 @conf_option
 def rollback(cluster: str, version: int, conf: str | None) -> None:
-    """Undo the moves of a version by a new one."""
+    """Undo the moves of a version by a new one.
+
+    \b
+    Example:
+      replica-planner rollback east 6
+    """
     _decision("plan_rolled_back", cluster, version, None, conf)
 
 
@@ -186,7 +201,12 @@ def rollback(cluster: str, version: int, conf: str | None) -> None:
 @_cluster
 @conf_option
 def resume(cluster: str, conf: str | None) -> None:
-    """Plan a stopped cluster again: resume it and hand over once more what was held meanwhile."""
+    """Plan a stopped cluster again: resume it and hand over once more what was held meanwhile.
+
+    \b
+    Example:
+      replica-planner resume east
+    """
     config = load_config(conf)
     from streaming.history import History
     from streaming.version import HELD
@@ -203,7 +223,14 @@ def resume(cluster: str, conf: str | None) -> None:
 @click.command()
 @conf_option
 def maintain(conf: str | None) -> None:
-    """Merge small files and remove old ones; time travel inside the audit window goes on working."""
+    """Merge small files and remove old ones; time travel inside the audit window goes on working.
+
+    The job does it by itself, once a day by default.
+
+    \b
+    Example:
+      replica-planner maintain --conf conf/local.toml
+    """
     config = load_config(conf)
     from streaming.maintenance import maintain as maintain_tables
     from streaming.session import spark_session
