@@ -158,8 +158,9 @@ def main() -> None:
     if story.failure:
         raise SystemExit(f"the story broke off: {story.failure}")
     screen.print(Text(f"\nThe end, after {time.monotonic() - began:.0f} seconds. What was decided:\n", style="bold"))
-    versions = History(config.tables.root).versions(story.cluster)
-    screen.print(rich_table(plan_table(versions)))
+    history = History(config.tables.root)
+    versions = history.versions(story.cluster)
+    screen.print(rich_table(plan_table(versions, history.standings(story.cluster))))
     heal = next(v for v in versions if v.kind == "heal")
     screen.print("\nTry next:")
     for command in (
