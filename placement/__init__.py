@@ -15,6 +15,7 @@ from placement.errors import (
     InvalidGroupError,
     InvalidJsonError,
     InvalidKeyError,
+    InvalidLoadError,
     InvalidPartitionError,
     InvalidPartitionsError,
     InvalidReplicationFactorError,
@@ -22,6 +23,8 @@ from placement.errors import (
     PlacementError,
 )
 from placement.load import Load
+from placement.loads.model import Band, Limits, Loads, LogDir, PartitionLoad
+from placement.loads.report import LoadReport
 from placement.model import Assignment, Broker
 from placement.partitioner import partition_for_key, partitions_for_keys
 from placement.plan import Balance, Move, Moves, Replan
@@ -36,6 +39,7 @@ __all__ = [
     "Assignment",
     "Assignor",
     "Balance",
+    "Band",
     "Broker",
     "Change",
     "DuplicateBrokerError",
@@ -45,13 +49,19 @@ __all__ = [
     "InvalidGroupError",
     "InvalidJsonError",
     "InvalidKeyError",
+    "InvalidLoadError",
     "InvalidPartitionError",
     "InvalidPartitionsError",
     "InvalidReplicationFactorError",
     "InvalidStartIndexError",
+    "Limits",
     "Load",
+    "LoadReport",
+    "Loads",
+    "LogDir",
     "Move",
     "Moves",
+    "PartitionLoad",
     "PlacementError",
     "Replan",
     "Terms",

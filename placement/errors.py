@@ -114,6 +114,15 @@ class InvalidLimitError(PlacementError):
         self.value = value
 
 
+class InvalidLoadError(PlacementError):
+    """A load or a broker's limit is not one that can be measured, or is given twice."""
+
+    def __init__(self, message: str, *, name: str, value: object) -> None:
+        super().__init__(message)
+        self.name = name
+        self.value = value
+
+
 class InvalidJsonError(PlacementError):
     """A JSON document is not what was expected; ``place`` says where, as in ``$.partitions[3].replicas``."""
 

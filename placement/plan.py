@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.arrays import BoolArray, Float64Array, Int64Array
+from placement.loads.report import LoadReport
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.terms import Terms
 
@@ -141,6 +142,7 @@ class Replan:
         leader_changes: partitions whose preferred leader differs.
         replicas_before, replicas_after, leaders_before, leaders_after: balance over the usable brokers.
         digest: sha256 over the canonical form of the moves.
+        loads: the bytes, where the plan was made by load.
     """
 
     terms: Terms
@@ -156,6 +158,7 @@ class Replan:
     leaders_before: Balance
     leaders_after: Balance
     digest: str
+    loads: LoadReport | None = None
 
     @property
     def gap(self) -> int:
@@ -178,6 +181,7 @@ class Replan:
             "leaders_before": _plain(self.leaders_before),
             "leaders_after": _plain(self.leaders_after),
             "digest": self.digest,
+            **({} if self.loads is None else {"loads": self.loads.summary()}),
         }
 
     def reason_counts(self) -> dict[str, int]:

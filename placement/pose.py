@@ -19,11 +19,18 @@ _CELLS = 1 << 22
 
 
 def pose(
-    assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None, *, budget: int | None = None
+    assignment: Assignment,
+    fleet: Fleet,
+    terms: Terms,
+    home: Assignment | None,
+    *,
+    budget: int | None = None,
+    weight: Int64Array | None = None,
 ) -> Problem:
     """Work out which rows are open and what must stay in them.
 
-    With a budget, rows whose missing replicas it does not cover stay closed.
+    With a budget, rows whose missing replicas it does not cover stay closed; ``weight``, shape ``(P,)``, is what a
+    replica of each row takes of it, 1 where it is not given.
 
     Raises:
         InvalidReplicationFactorError: a partition must end with more replicas than brokers can take.
@@ -35,7 +42,7 @@ def pose(
     if terms.exclude_topics:
         is_open &= ~np.array([t in terms.exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]
     if budget is not None:
-        is_open = _affordable(index, fleet, factor, is_open, budget)
+        is_open = _affordable(index, fleet, factor, is_open, budget, weight)
     row = np.flatnonzero(is_open)
     origin = _widen(index[row], int(factor[row].max(initial=0)))
     counts = np.bincount(index[index != NO_BROKER], minlength=fleet.ids.size)[: fleet.present]
@@ -63,14 +70,17 @@ def pose(
     )
 
 
-def _affordable(index: Int32Array, fleet: Fleet, factor: Int64Array, is_open: BoolArray, budget: int) -> BoolArray:
+def _affordable(
+    index: Int32Array, fleet: Fleet, factor: Int64Array, is_open: BoolArray, budget: int, weight: Int64Array | None
+) -> BoolArray:
     """Open rows whose missing replicas fit into the budget, those with the fewest replicas left first."""
     left = ((index != NO_BROKER) & (index < fleet.present)).sum(axis=1)
     missing = np.where(is_open, np.maximum(factor - left, 0), 0)
     needy = np.flatnonzero(missing)
     order = needy[np.argsort(left[needy], kind="stable")]
+    cost = missing if weight is None else missing * weight
     result = is_open.copy()
-    result[order[np.cumsum(missing[order]) > budget]] = False
+    result[order[np.cumsum(cost[order]) > budget]] = False
     return result
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from placement.errors import InvalidAssignmentError, InvalidLimitError
+from placement.errors import InvalidAssignmentError, InvalidLimitError, InvalidLoadError
 from placement.fleet import Fleet, fleet_of
+from placement.loads.model import Band, Loads
+from placement.loads.steps import LoadTerms, over_limits, place_alike, place_by_load
 from placement.model import Assignment, Broker
 from placement.plan import Replan
 from placement.pose import pose
@@ -31,8 +33,14 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
     replication_factors: Mapping[str, int] | None = None,
     strict_spread: bool = False,
     home: Assignment | None = None,
+    loads: Loads | None = None,
+    band: Band | None = None,
+    max_bytes: int | None = None,
 ) -> Replan:
     """Plan the least movement to the best balance: first the sum of load^2 / capacity, then the replicas moved.
+
+    With loads, balance is a band around each broker's share of every resource, and movement is bytes; see
+    ``docs/algorithms/load_aware.md``.
 
     Args:
         assignment: the layout now. A broker that it names and that is not among ``brokers`` counts as dead.
@@ -44,11 +52,16 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         replication_factors: the replication factor that topics must end with, where it changes.
         strict_spread: when rebalancing, every topic evenly over the brokers, even at the cost of more moves; a
             budget that is too small for it goes to the balance of the brokers instead.
-        home: a layout that partitions return to where that costs nothing.
+        home: a layout that partitions return to where that costs nothing; not regarded with loads that differ.
+        loads: what each partition of ``assignment`` weighs, and what brokers can take.
+        band: how close to their shares brokers are brought; only with loads.
+        max_bytes: bytes that may be copied at most, lost replicas first; only with loads.
 
     Raises:
         InvalidAssignmentError: the layout is empty.
-        InvalidLimitError: max_moves is negative.
+        InvalidLimitError: max_moves or max_bytes is negative, both are given, max_bytes comes without loads, or
+            strict_spread with loads that differ.
+        InvalidLoadError: the loads are of another layout.
         InvalidBrokerError: no broker is usable, or an excluded one is unknown.
         InvalidReplicationFactorError: a partition must end with more replicas than there are usable brokers.
         DuplicateBrokerError, IncompleteRackError: the brokers contradict each other.
@@ -67,8 +80,37 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         strict_spread=strict_spread,
     )
     fleet = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=assignment.replicas)
+    if loads is not None:
+        return _by_load(assignment, fleet, terms, home, LoadTerms(loads, band or Band(), max_bytes))
+    if max_bytes is not None:
+        raise InvalidLimitError("max_bytes needs loads to count bytes by", name="max_bytes", value=max_bytes)
+    return _by_count(assignment, fleet, terms, home)
+
+
+def _by_count(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None) -> Replan:
     state, certificate = _solve(assignment, fleet, terms, home)
     return conclude(terms, assignment, state, certificate)
+
+
+def _by_load(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None, asked: LoadTerms) -> Replan:
+    """The plan by counts where all partitions weigh the same and it keeps every limit, else the one by load."""
+    loads, max_bytes = asked.loads, asked.max_bytes
+    if loads.size.size != len(assignment):
+        raise InvalidLoadError(
+            f"the loads are of {loads.size.size} partitions and the layout has {len(assignment)}",
+            name="loads",
+            value=loads.size.size,
+        )
+    if max_bytes is not None and (max_bytes < 0 or terms.max_moves is not None):
+        problem = "must be at least 0" if max_bytes < 0 else "cannot be given together with max_moves"
+        raise InvalidLimitError(f"max_bytes is {max_bytes}: it {problem}", name="max_bytes", value=max_bytes)
+    if loads.alike() and max_bytes is None:
+        plan = place_alike(_by_count(assignment, fleet, terms, home), fleet, asked)
+        if not over_limits(plan):
+            return plan
+    if terms.strict_spread:
+        raise InvalidLimitError("strict_spread counts replicas: leave it out with loads", name="strict_spread", value=1)
+    return place_by_load(assignment, fleet, terms, asked)
 
 
 def _solve(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None) -> tuple[State, Certificate]:

@@ -17,13 +17,23 @@ from placement.steps import Certificate
 from placement.terms import Terms
 
 
-def conclude(terms: Terms, before: Assignment, state: State, certificate: Certificate) -> Replan:
-    """The plan that the state stands for."""
+def conclude(
+    terms: Terms, before: Assignment, state: State, certificate: Certificate, *, leader: Int32Array | None = None
+) -> Replan:
+    """The plan that the state stands for.
+
+    ``leader``, broker indices of shape ``(P,)``, -1 for whoever is first, says who leads; without it leaders are
+    elected.
+    """
     problem = state.problem
     fleet, n = problem.fleet, problem.fleet.usable
     index = _all_rows(state)
-    fixed = _untouchable(terms, before) | ~any_in_row(fleet.leads[index] & (index != NO_BROKER))
-    index = _elected(problem, index, fixed)
+    if leader is None:
+        fixed = _untouchable(terms, before) | ~any_in_row(fleet.leads[index] & (index != NO_BROKER))
+        index = _elected(problem, index, fixed)
+    else:
+        leading = (index == leader[:, None]) & (leader != NO_BROKER)[:, None]
+        index = _first(index, leading.argmax(axis=1))
     row = np.flatnonzero(_differs(problem.layout, index))
     ids = np.append(fleet.ids, np.int32(NO_BROKER))
     after = ids[index[row]]
