@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from streaming.history import Standing
 
-LONGEST_UNFOLDED = 24
-"""Wider columns are sentences: they give way where the terminal is narrow."""
+SHORTEST_FOLDED = 10
+"""Columns of several words give way where the terminal is narrow, but not below this."""
 
 TableData = tuple[list[str], list[list[str]]]
 
@@ -51,12 +51,18 @@ def rich_table(data: TableData, *, title: str | None = None) -> Table:
     from rich.text import Text
 
     header, rows = data
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
     for place, name in enumerate(header):
         numeric = bool(rows) and all(_numeric(row[place]) for row in rows)
-        widest = max([len(name), *(len(row[place]) for row in rows)])
-        prose = widest > LONGEST_UNFOLDED
-        table.add_column(name, justify="right" if numeric else "left", no_wrap=not prose, overflow="fold")
+        words = any(" " in row[place] for row in rows)
+        least = max([len(name), *(len(word) for row in rows for word in row[place].split())])
+        table.add_column(
+            name,
+            justify="right" if numeric else "left",
+            no_wrap=not words,
+            overflow="fold",
+            min_width=min(least, SHORTEST_FOLDED),
+        )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     return table
