@@ -161,21 +161,19 @@ class Run:
     def _left(self, error: StreamingError | StoppedError, steps: Sequence[Step]) -> StreamingError:
         """Leave the cluster in order, and say how it was left."""
         reason = "stopped" if isinstance(error, StoppedError) else str(error)
-        cancelled = 0
+        cancelled, order = 0, "no throttle is left; apply again to go on"
         try:
             cancelled = self._take_back(steps)
-            for step in steps[-1:]:
+            for step in steps:
                 if isinstance(step, Unthrottle):
                     self._unthrottle(step)
         except ClusterError as failure:
-            reason += f"; and throttles or reassignments may be left, which the next apply goes on with: {failure}"
+            order = f"throttles and reassignments may be left, which the next apply goes on with: {failure}"
         self.reports.add("failed", reason=reason, partitions_done=self._done, cancelled=cancelled)
         self._send_reports(last=True)
         if isinstance(error, StoppedError):
-            return IncompleteError(
-                f"{self.task.name}: {reason} with {counted(self._done, 'partition')} done and {cancelled} cancelled; "
-                "no throttle is left; apply again to go on",
-            )
+            done = counted(self._done, "partition")
+            return IncompleteError(f"{self.task.name}: stopped with {done} done and {cancelled} cancelled; {order}")
         return error
 
     def _take_back(self, steps: Sequence[Step]) -> int:
@@ -186,7 +184,8 @@ class Run:
         until = time.monotonic() + self.cluster.patience
         while time.monotonic() < until:
             seen = self.cluster.see(topics)
-            ours = {place: move.now for place, move in moves.items() if fate_of(move, seen).kind == "moving"}
+            fates = {place: fate_of(move, seen) for place, move in moves.items()}
+            ours = {p: moves[p].now for p, fate in fates.items() if fate.kind == "moving" or fate.to_cancel}
             if not ours:
                 break
             self.cluster.reassign(ours)
