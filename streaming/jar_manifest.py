@@ -6,9 +6,15 @@ import hashlib
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from typing import Final
+
+from streaming.errors import JarError
 
 MANIFEST = Path(__file__).with_name("jars.toml")
+_LINE: Final = "4.0"
+"""The line of Spark that plain groups are for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +33,26 @@ class Jar:
         return f"{self.name}-{self.revision}.jar"
 
 
-def listed_jars(groups: Iterable[str]) -> tuple[Jar, ...]:
-    """Return the JARs of these groups of the manifest, in its order."""
-    groups_of_jars = tomllib.loads(MANIFEST.read_text("utf-8"))
-    return tuple(Jar(**jar) for group in groups for jar in groups_of_jars[group])
+def listed_jars(groups: Iterable[str], spark: str | None = None) -> tuple[Jar, ...]:
+    """Return the JARs of these groups of the manifest, in its order.
+
+    A group that is named with a line of Spark, such as ``delta-4.2``, stands for the plain one on that line. ``spark``
+    is the version to list for, by default the installed one.
+
+    Raises:
+        JarError: a group has no JARs for this Spark.
+    """
+    manifest = tomllib.loads(MANIFEST.read_text("utf-8"))
+    line = ".".join((spark or version("pyspark")).split(".")[:2])
+    found = []
+    for group in groups:
+        jars = manifest.get(f"{group}-{line}") or (manifest.get(group) if line == _LINE else None)
+        if jars is None:
+            raise JarError(
+                f"{MANIFEST.name} has no JARs of {group} for Spark {line}: install pyspark {_LINE}, or list them there."
+            )
+        found += [Jar(**jar) for jar in jars]
+    return tuple(found)
 
 
 def fault(jar: Jar, path: Path) -> str | None:

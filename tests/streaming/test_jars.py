@@ -137,6 +137,22 @@ def test_the_manifest_lists_what_pyspark_does_not_ship() -> None:
     import pyspark
 
     shipped = {jar.rpartition("-")[0] for jar in os.listdir(Path(pyspark.__file__).parent / "jars")}  # noqa: PTH208
-    listed = listed_jars(["delta", "kafka"])
+    listed = listed_jars(["delta", "kafka"], "4.0.5")
     assert not shipped & {jar.name for jar in listed}
     assert len({jar.file_name for jar in listed}) == len(listed) == 6
+
+
+@pytest.mark.parametrize(
+    ("spark", "found"),
+    [
+        ("4.0.5", ["delta-spark_4.0_2.13-4.1.0.jar", "delta-storage-4.1.0.jar"]),
+        ("4.2.0", ["delta-spark_4.2_2.13-4.4.0.jar", "delta-storage-4.4.0.jar"]),
+    ],
+)
+def test_each_line_of_spark_has_the_jars_of_its_own(spark: str, found: list[str]) -> None:
+    assert [jar.file_name for jar in listed_jars(["delta"], spark)] == found
+
+
+def test_a_spark_without_jars_is_refused_with_what_to_do() -> None:
+    with pytest.raises(JarError, match=r"has no JARs of kafka for Spark 4\.2: install pyspark 4\.0"):
+        listed_jars(["delta", "kafka"], "4.2.0")
