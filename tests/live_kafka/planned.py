@@ -72,7 +72,7 @@ class Planned:
 
     def reports(self) -> list[dict[str, Any]]:
         """What was reported to the planner's source, oldest first."""
-        files = sorted((self.folder / "events").glob("*.jsonl"))
+        files = sorted((self.folder / "events").glob("[!.]*.jsonl"))
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
     def states(self, version: PlanVersion) -> list[str]:

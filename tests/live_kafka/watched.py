@@ -73,7 +73,7 @@ class Watched:
 
     def lines(self) -> list[bytes]:
         """Lines handed over, oldest first."""
-        files = sorted((self.folder / "events").glob("*.jsonl"))
+        files = sorted((self.folder / "events").glob("[!.]*.jsonl"))
         return [line for file in files for line in file.read_bytes().splitlines()]
 
     def events(self, skip: int = 0) -> list[dict[str, Any]]:
