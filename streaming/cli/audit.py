@@ -10,6 +10,7 @@ import click
 from streaming.changes import Difference, difference, partition_changes
 from streaming.cli.main import conf_option, json_option
 from streaming.cli.render import print_json, print_table
+from streaming.cli.working import working
 from streaming.config import load_config
 from streaming.history import History, parse_as_of
 from streaming.version import MEMBERS, BrokerRecord
@@ -136,6 +137,8 @@ def report(cluster: str, version: int | None, out: str, conf: str | None) -> Non
     from streaming.report import write_report
 
     history = History(load_config(conf).tables.root)
-    write_text(out, write_report(history, history.cluster(cluster), version))
+    with working("drawing"):
+        page = write_report(history, history.cluster(cluster), version)
+    write_text(out, page)
     if out != "-":
         click.echo(f"{out} written")

@@ -15,6 +15,7 @@ from placement import Assignment, Broker, Change, PlacementError, place_adminuti
 from placement.kafka_json import reassignment_json
 from placement.model import NO_BROKER
 from placement.plan import Moves
+from streaming.cli.working import working
 from streaming.errors import InputError
 
 Document = TypeVar("Document", dict[str, Any], list[Any])
@@ -185,15 +186,16 @@ def replan(
     from placement import replan as plan_moves
     from placement import verify as check
 
-    plan = plan_moves(
-        read_assignment(current_file),
-        read_brokers(brokers_file),
-        mode="heal" if mode == "heal" else "rebalance",
-        max_moves=max_moves,
-        exclude_topics=exclude_topics,
-        exclude_brokers=exclude_brokers,
-    )
-    checked = check(plan)
+    with working("planning"):
+        plan = plan_moves(
+            read_assignment(current_file),
+            read_brokers(brokers_file),
+            mode="heal" if mode == "heal" else "rebalance",
+            max_moves=max_moves,
+            exclude_topics=exclude_topics,
+            exclude_brokers=exclude_brokers,
+        )
+        checked = check(plan)
     if not checked:
         raise InputError(f"the plan fails its own check: {checked.violations[0]}", path=current_file)
     write_text(out, _json(plan.moves, after=True))

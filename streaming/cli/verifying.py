@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from streaming.cli.main import conf_option, json_option
+from streaming.cli.working import working
 
 if TYPE_CHECKING:
     from streaming.verification import Verified
@@ -63,11 +64,13 @@ def _verify_journal(cluster: str | None, conf: str | None, *, as_json: bool) -> 
     clusters = [history.cluster(cluster)] if cluster else history.clusters()
     found = []
     start = time.monotonic()
-    for verified in verify_clusters(history, clusters, processes=os.cpu_count() or 1):
-        found.append(verified)
-        if not as_json:
-            _say(verified, time.monotonic() - start)
-        start = time.monotonic()
+    with working("verifying", len(clusters)) as step:
+        for verified in verify_clusters(history, clusters, processes=os.cpu_count() or 1):
+            found.append(verified)
+            if not as_json:
+                _say(verified, time.monotonic() - start)
+            step()
+            start = time.monotonic()
     if as_json:
         click.echo(json.dumps([_document(verified) for verified in found], indent=2, default=str))
     if any(verified.difference for verified in found):

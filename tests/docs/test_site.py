@@ -56,3 +56,9 @@ def test_pages_load_nothing_from_elsewhere(site: Path) -> None:
 @pytest.mark.parametrize("path", pages())
 def test_generated_pages_are_what_the_code_says(path: str) -> None:
     assert (ROOT / "docs" / path).read_text() == pages()[path], "run `make reference`"
+
+
+def test_every_test_that_the_guarantees_name_is_there() -> None:
+    named = re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs/guarantees.md").read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    assert len(named) > 10
