@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 from prometheus_client.parser import text_string_to_metric_families
@@ -23,6 +24,7 @@ from streaming.monitoring.exporter import Exporter
 from streaming.monitoring.heartbeat import Heartbeat
 from streaming.monitoring.judging import judge
 from streaming.monitoring.progress import progress_of
+from streaming.monitoring.stops import stopped_clusters
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 
@@ -75,6 +77,23 @@ def test_what_a_probe_is_told(
     usual: dict[str, object] = {"patience": timedelta(seconds=60), "ends_by_itself": False, "locks": True}
     health = judge(beat, writer, {}, NOW, **(usual | given))  # type: ignore[arg-type]
     assert (health.alive, health.state) == (alive, state)
+
+
+def test_a_cluster_is_stopped_until_it_is_resumed() -> None:
+    rows = [
+        ("east", 3, "stop", "stopped at e.jsonl:3: ValueError: bad"),
+        ("east", 2, "heal", "broker 3 decommissioned"),
+        ("west", 5, "resume", "resumed by event r"),
+        ("west", 4, "stop", "stopped when time passed: KeyError: 4"),
+        ("north", 1, "membership", "broker 1 joined"),
+    ]
+    columns = dict(
+        zip(("cluster_id", "plan_version", "kind", "cause"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+    stopped = stopped_clusters(pa.table(columns))
+    assert stopped == {"east": "stopped at e.jsonl:3: ValueError: bad"}
+    health = judge(BEAT, "process 7", stopped, NOW, patience=timedelta(minutes=1), ends_by_itself=False, locks=True)
+    assert (health.alive, health.well) == (True, False)
 
 
 def test_lines_that_wait_in_a_topic_are_told_and_ticks_are_no_lines() -> None:
