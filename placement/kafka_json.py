@@ -47,6 +47,16 @@ def reassignment_json(rows: Iterable[tuple[str, int, Sequence[int]]]) -> str:
     return f'{{"version":1,"partitions":[{",".join(entries)}]}}'
 
 
+def reassignment_with_dirs_json(rows: Iterable[tuple[str, int, Sequence[int], Sequence[str]]]) -> str:
+    """Kafka's reassignment JSON of ``(topic, partition, replicas, log directories)`` rows."""
+    ordered = sorted(rows, key=lambda row: (utf16_order(row[0]), row[1]))
+    entries = [
+        {"topic": topic, "partition": partition, "replicas": list(replicas), "log_dirs": list(dirs)}
+        for topic, partition, replicas, dirs in ordered
+    ]
+    return json.dumps({"version": 1, "partitions": entries}, ensure_ascii=False, separators=(",", ":"))
+
+
 def assignment_from_json(text: str, *, topic: str = "topic") -> Assignment:
     """Read a layout from reassignment JSON, or from the old topic form.
 

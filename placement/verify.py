@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from placement.digest import digest_of
 from placement.model import NO_BROKER, Broker, Int32Array
 from placement.plan import Replan
+from placement.verify_loads import load_problems
 
 _SHOWN = 20
 
@@ -68,7 +69,7 @@ class Change:
 
 
 def verify(plan: Replan) -> Verification:
-    """Check a whole plan: the changed partitions, the ones it must not touch, its counts and its digest."""
+    """Check a whole plan: the changed partitions, the ones it must not touch, its counts, its bytes and its digest."""
     moves, terms = plan.moves, plan.terms
     change = Change(moves.topics, moves.topic_index, moves.partition, moves.before, moves.after)
     found = list(
@@ -78,10 +79,11 @@ def verify(plan: Replan) -> Verification:
             exclude_topics=terms.exclude_topics,
             exclude_brokers=terms.exclude_brokers,
             replication_factors=terms.replication_factors,
-            partial=terms.max_moves is not None,
+            partial=terms.max_moves is not None or (plan.loads is not None and plan.loads.max_bytes is not None),
         ).violations
     )
     found += _against_layouts(plan) + _against_terms(plan)
+    found += [Violation(problem) for problem in load_problems(plan)]
     return Verification(tuple(found), len(moves))
 
 

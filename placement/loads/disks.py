@@ -60,6 +60,13 @@ class Disks:
         broker, chosen, _ = self._place[cell]
         return self._dirs[broker][chosen].path
 
+    def copy(self) -> Disks:
+        """The same state, to be changed by itself."""
+        result = object.__new__(Disks)
+        result._dirs, result._used = self._dirs, [used.copy() for used in self._used]
+        result._place, result.largest = dict(self._place), self.largest.copy()
+        return result
+
     def _measure(self, broker: int) -> None:
         if self._dirs[broker]:
             rooms = [one.limit - used for one, used in zip(self._dirs[broker], self._used[broker], strict=True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from placement.arrays import BoolArray, Float64Array, Int64Array
@@ -11,6 +13,16 @@ from placement.loads.model import Loads
 from placement.loads.share import Share
 from placement.model import NO_BROKER, Int32Array
 from placement.state import State
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """A moment of a layout."""
+
+    arrays: tuple[Float64Array | Int64Array | Int32Array, ...]
+    members: tuple[Int64Array, ...]
+    disks: Disks
+    spare: float
 
 
 class Layout:
@@ -29,6 +41,8 @@ class Layout:
         spare: bytes (or whatever ``charge`` counts) that may still be copied.
         charge: float64, shape ``(P,)``: what a copy of a replica takes of the budget.
         disks: room in the log directories.
+        least: the gain below which no step is taken.
+        patience: what a copy costs besides its bytes, in mean partitions.
     """
 
     __slots__ = (
@@ -41,8 +55,10 @@ class Layout:
         "follower",
         "lead",
         "leader",
+        "least",
         "movable",
         "origin",
+        "patience",
         "replicas",
         "size",
         "spare",
@@ -67,6 +83,7 @@ class Layout:
         self.fixed = fixed
         self.lead = self._leads()
         self.charge, self.spare = charge.astype(np.float64), np.inf
+        self.patience, self.least = 1.0, 0.0
         self._members: list[Int64Array] = []
 
     def _leads(self) -> Int32Array:
@@ -131,6 +148,21 @@ class Layout:
     def open_rows(self, row: Int64Array) -> Int64Array:
         """Places of rows among the open ones of the state."""
         return self._open[row]
+
+    def snapshot(self) -> Snapshot:
+        """All that changes, to go back to."""
+        copies = tuple(array.copy() for array in self._changing())
+        return Snapshot(copies, tuple(self._members), self.disks.copy(), self.spare)
+
+    def restore(self, saved: Snapshot) -> None:
+        """Go back to a snapshot, which may be used again."""
+        for array, copy in zip(self._changing(), saved.arrays, strict=True):
+            array[...] = copy
+        self._members, self.disks, self.spare = list(saved.members), saved.disks.copy(), saved.spare
+
+    def _changing(self) -> tuple[Float64Array | Int64Array | Int32Array, ...]:
+        state, field = self.state, self.field
+        return self.replicas, self.lead, field.load, field.cost, state.current, state.load
 
     def set_leader(self, row: int, broker: int) -> None:
         """Let another of its replicas lead a row."""

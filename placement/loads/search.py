@@ -19,7 +19,8 @@ from placement.arrays import BoolArray, Float64Array, Int64Array
 from placement.loads.layout import Layout
 from placement.model import NO_BROKER, Int32Array
 
-_EPS: Final = 1e-18
+_SMALLEST: Final = 1e-14
+_ROUNDING: Final = 1e-12
 _CELLS: Final = 64
 _TARGETS: Final = 64
 _HOTTEST: Final = 8
@@ -27,7 +28,6 @@ _SWAPPED: Final = 32
 _FLIPPED: Final = 8
 _ENOUGH: Final = 3
 _PULLED: Final = 128
-_MEAN_PARTITIONS: Final = 3.0
 _PASSES: Final = 8
 
 
@@ -49,7 +49,9 @@ def settle(layout: Layout) -> None:
     while True:
         cost = np.where(waiting, 0.0, field.cost[:n])
         worst = int(cost.argmax())
-        if cost[worst] <= _EPS:
+        # Gains below the rounding of the costs could go round in circles.
+        layout.least = _SMALLEST + _ROUNDING * float(field.cost.max())
+        if cost[worst] <= _SMALLEST:
             passes += 1
             if not changed or passes == _PASSES or not waiting.any():
                 return
@@ -77,12 +79,12 @@ def _flip(layout: Layout, broker: int) -> bool:
     """Change leaderships between the broker and other replicas', those that gain the most; False where none gains."""
     row, giver, taker = _flips(layout, broker)
     gain = _flip_gain(layout, row, giver, taker)
-    best = np.flatnonzero(gain > _EPS)
+    best = np.flatnonzero(gain > layout.least)
     best = best[np.argsort(-gain[best], kind="stable")[:_FLIPPED]]
     for turn, at in enumerate(best.tolist()):
         one = slice(at, at + 1)
         # Gains shrink as others are taken; once they have shrunk by half, another one may be the best.
-        if turn and _flip_gain(layout, row[one], giver[one], taker[one])[0] < max(gain[at] / 2, _EPS):
+        if turn and _flip_gain(layout, row[one], giver[one], taker[one])[0] < max(gain[at] / 2, layout.least):
             break
         layout.set_leader(int(row[at]), int(taker[at]))
     return bool(best.size)
@@ -120,7 +122,7 @@ def _movable(layout: Layout, broker: int) -> Int64Array:
 
 def _typical(layout: Layout) -> float:
     """What a copy costs besides its bytes, so that tiny partitions are not moved by the thousand."""
-    return _MEAN_PARTITIONS * max(float(np.sum(layout.size)) / layout.size.size, 1.0)
+    return layout.patience * max(float(np.sum(layout.size)) / layout.size.size, 1.0)
 
 
 def _first(
@@ -187,7 +189,7 @@ def _chosen(layout: Layout, cell: Int64Array, target: Int64Array, gain: Float64A
     row, slot = layout.split(cell)
     here = layout.fresh(row, layout.replicas[row, slot]).astype(np.int64)
     copies = layout.fresh(row[:, None], target[None, :]) - here[:, None]
-    able = able & (gain > _EPS) & (layout.charge[row][:, None] * copies <= layout.spare)
+    able = able & (gain > layout.least) & (layout.charge[row][:, None] * copies <= layout.spare)
     able = able & layout.roomy(row[:, None], target[None, :])
     rate = np.where(able, gain / (np.maximum(copies, 0) * layout.size[row][:, None] + _typical(layout)), 0.0)
     best = int(rate.argmax())
@@ -279,7 +281,9 @@ def _best_swap(layout: Layout, broker: int, mine: Int64Array, other: int) -> tup
     size = copies_m * layout.size[row_m][:, None] + copies_t * layout.size[row_t][None, :]
     charge = copies_m * layout.charge[row_m][:, None] + copies_t * layout.charge[row_t][None, :]
     gain = gain.reshape(mine.size, theirs.size)
-    rate = np.where((gain > _EPS) & (charge <= layout.spare), gain / (np.maximum(size, 0) + _typical(layout)), 0.0)
+    rate = np.where(
+        (gain > layout.least) & (charge <= layout.spare), gain / (np.maximum(size, 0) + _typical(layout)), 0.0
+    )
     i, j = divmod(int(rate.argmax()), theirs.size)
     return float(rate[i, j]), int(mine[i]), int(theirs[j])
 

@@ -13,10 +13,9 @@ from placement.loads.disks import Disks
 from placement.loads.fill import fill
 from placement.loads.layout import Layout
 from placement.loads.model import Band, Loads
+from placement.loads.polish import search
 from placement.loads.report import LoadReport
-from placement.loads.search import settle
 from placement.loads.share import Share, banded, shares
-from placement.loads.trim import trim
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.plan import Moves, Replan
 from placement.pose import pose
@@ -26,8 +25,6 @@ from placement.state import State
 from placement.steps import Certificate
 from placement.targets import targets
 from placement.terms import Terms
-
-_ROUNDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ def place_by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: Loa
     disks = Disks(fleet.ids[: fleet.present].tolist(), asked.loads.limits)
     layout = Layout(state, asked.loads, excluded, charge, disks)
     layout.spare = np.inf if budget is None else float(budget)
-    band = _run(layout, asked)
+    band = _run(layout, asked, lost)
     plan = conclude(terms, assignment, state, Certificate(forced, optimal=False), leader=layout.lead)
     return replace(plan, loads=_report(layout, plan, asked, band, _bound(layout, asked, band, lost)))
 
@@ -100,7 +97,7 @@ def _lift(state: State, terms: Terms, budget: int | None, charge: Int64Array) ->
     return lift(state, target, limit).forced
 
 
-def _run(layout: Layout, asked: LoadTerms) -> Share:
+def _run(layout: Layout, asked: LoadTerms, lost: int) -> Share:
     """Fill, and if a broker is outside the trigger's band after that, settle and trim until nothing changes."""
     problem, band = layout.state.problem, asked.band
     fleet = problem.fleet
@@ -114,10 +111,7 @@ def _run(layout: Layout, asked: LoadTerms) -> Share:
     fill(layout)
     load = layout.field.load
     if ((load < outer.low) | (load > outer.high))[:, : fleet.usable].any():
-        for _ in range(_ROUNDS):
-            settle(layout)
-            if not trim(layout):
-                break
+        search(layout, lambda: _bound(layout, asked, inner, lost))
     return inner
 
 

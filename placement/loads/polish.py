@@ -1,0 +1,119 @@
+"""Polish: search again with some of the moves undone, and keep what copies fewer bytes.
+
+Goal: fewer bytes for the same distance from the bands.
+Method: the whole search runs at several prices of a copy; the best end is kept. Where clusters are small enough to
+afford it, a few of the copied replicas are then sent home and held there while the search repairs the rest.
+Which ones is drawn from a fixed sequence, so the answer is the same on every run.
+Cost: a fixed number of searches, fewer the larger the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from placement.arrays import Int64Array
+from placement.loads.layout import Layout
+from placement.loads.search import settle
+from placement.loads.trim import trim
+from placement.model import NO_BROKER
+
+_PRICES: Final = (3.0, 1.0, 0.3)
+_ROUNDS: Final = 4
+_SEVERAL: Final = 100_000
+_EFFORT: Final = 20_000
+_MOST: Final = 80
+_IN_VAIN: Final = 16
+_SMALL: Final = 1_000
+_NEAR: Final = 1.05
+_DIGITS: Final = 12
+
+
+def search(layout: Layout, bound: Callable[[], int]) -> None:
+    """Bring the brokers into their bands, at the best of several prices, and polish the end.
+
+    ``bound`` gives the certified lower bound for the layout as it is; close to it there is little to gain.
+    """
+    cells = layout.replicas.size
+    near = 1.0 if cells <= _SMALL else _NEAR
+    start, best = layout.snapshot(), None
+    for price in _PRICES if cells <= _SEVERAL else _PRICES[:1]:
+        if best is not None:
+            layout.restore(start)
+        layout.patience = price
+        _settled(layout)
+        score = _score(layout)
+        if score[0] == 0 and score[1] <= near * bound():
+            return
+        if best is None or score < best[0]:
+            best = (score, layout.snapshot())
+    if best is None:
+        return
+    score = best[0]
+    layout.restore(best[1])
+    in_vain = 0
+    for attempt in range(min(_MOST, _EFFORT // cells)):
+        before, score = score, _again(layout, attempt, score)
+        in_vain = 0 if score < before else in_vain + 1
+        if in_vain == _IN_VAIN:
+            return
+
+
+def _settled(layout: Layout) -> None:
+    for _ in range(_ROUNDS):
+        settle(layout)
+        if not trim(layout):
+            return
+
+
+def _score(layout: Layout) -> tuple[float, int]:
+    """Distance from the bands, then bytes: less is better."""
+    cost = round(float(np.cumsum(layout.field.cost)[-1]), _DIGITS)
+    return cost, int(layout.size[_fresh(layout) // layout.replicas.shape[1]].sum())
+
+
+def _fresh(layout: Layout) -> Int64Array:
+    """Cells that are copied."""
+    cell = np.flatnonzero(layout.replicas.reshape(-1) != NO_BROKER)
+    row, slot = layout.split(cell)
+    return cell[layout.fresh(row, layout.replicas[row, slot])]
+
+
+def _again(layout: Layout, attempt: int, score: tuple[float, int]) -> tuple[float, int]:
+    """Undo some copies, search without them, and go back where that is no better."""
+    start, movable = layout.snapshot(), layout.movable.copy()
+    layout.patience = _PRICES[attempt % len(_PRICES)]
+    for cell in _drawn(_fresh(layout), attempt).tolist():
+        row, slot = divmod(cell, layout.replicas.shape[1])
+        if _sent_home(layout, row, slot):
+            layout.movable[row, slot] = False
+    settle(layout)
+    layout.movable[:] = movable
+    _settled(layout)
+    after = _score(layout)
+    if after < score:
+        return after
+    layout.restore(start)
+    return score
+
+
+def _drawn(cell: Int64Array, attempt: int) -> Int64Array:
+    """One to four of the cells, each alone first."""
+    if attempt < cell.size:
+        return cell[attempt : attempt + 1]
+    draw = (np.arange(1, 2 + attempt % 3 + 1) * 2654435761 + attempt * 40503) >> 7
+    return np.unique(cell[draw % cell.size]) if cell.size else cell
+
+
+def _sent_home(layout: Layout, row: int, slot: int) -> bool:
+    """Put a copied replica back where its partition was, if a place is free there."""
+    usable = layout.state.problem.fleet.usable
+    at = layout.open_rows(np.array([row]))
+    for home in layout.origin[row].tolist():
+        free = 0 <= home < usable and home not in layout.replicas[row].tolist()
+        if free and layout.state.accepts(at, np.array([slot]), np.array([home]))[0]:
+            layout.move(row, slot, home)
+            return True
+    return False
