@@ -7,6 +7,7 @@ import sys
 
 CLAIMS = {
     "replan": "the least movement: seconds, ratios to a sort of the same cells, growth",
+    "loads": "planning by load: bytes moved over the certified lower bound, seconds",
     "kafka_placement": "AdminUtils, side by side with Kafka's JVM code",
     "kafka_partitioner": "murmur2, side by side with Kafka's JVM code",
     "naive_placement": "why (i + j) mod n is not used",

@@ -11,8 +11,17 @@ from zlib import crc32
 import click
 import numpy as np
 
-from placement import Assignment, Broker, Change, PlacementError, place_adminutils, place_balanced, place_striped
-from placement.kafka_json import reassignment_json
+from placement import (
+    Assignment,
+    Broker,
+    Change,
+    LoadReport,
+    PlacementError,
+    place_adminutils,
+    place_balanced,
+    place_striped,
+)
+from placement.kafka_json import reassignment_json, reassignment_with_dirs_json
 from placement.model import NO_BROKER
 from placement.plan import Moves
 from streaming.cli.working import working
@@ -161,6 +170,7 @@ def place(
 @_brokers
 @click.option("--mode", type=click.Choice(["heal", "rebalance"]), default="heal", show_default=True)
 @click.option("--max-moves", type=click.IntRange(min=0), help="Move at most so many replicas.")
+@click.option("--loads", "loads_file", metavar="LOADS.json", help="Plan by bytes: partitions' loads, brokers' limits.")
 @click.option("--exclude-topic", "exclude_topics", multiple=True, metavar="T", help="Leave this topic as it is.")
 @click.option("--exclude-broker", "exclude_brokers", multiple=True, type=int, metavar="B", help="Leave this broker.")
 @click.option("--out", metavar="PLAN.json", required=True, help="The partitions that change.")
@@ -171,6 +181,7 @@ def replan(
     brokers_file: str,
     mode: str,
     max_moves: int | None,
+    loads_file: str | None,
     exclude_topics: tuple[str, ...],
     exclude_brokers: tuple[int, ...],
     out: str,
@@ -185,20 +196,23 @@ def replan(
     """
     from placement import replan as plan_moves
     from placement import verify as check
+    from streaming.cli.loads import read_loads
 
     with working("planning"):
+        current = read_assignment(current_file)
         plan = plan_moves(
-            read_assignment(current_file),
+            current,
             read_brokers(brokers_file),
             mode="heal" if mode == "heal" else "rebalance",
             max_moves=max_moves,
             exclude_topics=exclude_topics,
             exclude_brokers=exclude_brokers,
+            loads=read_loads(loads_file, current) if loads_file else None,
         )
         checked = check(plan)
     if not checked:
         raise InputError(f"the plan fails its own check: {checked.violations[0]}", path=current_file)
-    write_text(out, _json(plan.moves, after=True))
+    write_text(out, _json(plan.moves, after=True) if plan.loads is None else _json_with_dirs(plan.moves, plan.loads))
     if rollback:
         write_text(rollback, _json(plan.moves, after=False))
     if summary:
@@ -210,6 +224,18 @@ def replan(
         f"{plan.replicas_after.minimum}..{plan.replicas_after.maximum} after",
         err=True,
     )
+    if plan.loads is not None:
+        bytes_ = plan.loads
+        click.echo(
+            f"{bytes_.moved_bytes} bytes move (certified lower bound {bytes_.lower_bound_bytes}); furthest outside the "
+            f"band after: {max(bytes_.residuals().values()):.1%} of a share",
+            err=True,
+        )
+
+
+def _json_with_dirs(moves: Moves, loads: LoadReport) -> str:
+    pairs = zip(moves, loads.log_dirs, strict=True)
+    return reassignment_with_dirs_json((m.topic, m.partition, m.after, dirs) for m, dirs in pairs)
 
 
 def _json(moves: Moves, *, after: bool) -> str:

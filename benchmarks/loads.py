@@ -1,0 +1,56 @@
+"""Planning by load: bytes moved, the certified lower bound, and CPU seconds, for every kind of event.
+
+    python -m benchmarks.loads [--quick]
+
+Lognormal loads from a seed, the largest partition 5% of a broker, a band of 9% around each broker's share. Each line
+is one run.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from placement import Assignment, Band, Broker, Loads, Replan, replan, verify
+from tests.clusters import in_state
+from tests.load_clusters import skewed
+
+SIZES = ((12, 3, 1_000), (60, 5, 10_000), (100, 5, 20_000), (1_000, 20, 200_000))
+
+
+def line(name: str, layout: Assignment, brokers: list[Broker], loads: Loads, mode: str, band: Band) -> Replan:
+    start = time.process_time()
+    plan = replan(layout, brokers, mode=mode, loads=loads, band=band)  # type: ignore[arg-type]
+    seconds = time.process_time() - start
+    report = plan.loads
+    assert report is not None
+    whole = int((loads.size * layout.replication_factor).sum())
+    ratio = report.moved_bytes / report.lower_bound_bytes if report.lower_bound_bytes else float("nan")
+    print(
+        f"| {len(brokers):,} | {name} | {100 * report.moved_bytes / whole:.3f} "
+        f"| {100 * report.lower_bound_bytes / whole:.3f} | {ratio:.3f} | {max(report.residuals().values()):.4f} "
+        f"| {plan.leader_changes} | {'yes' if verify(plan) else 'no'} | {seconds:.2f} |",
+        flush=True,
+    )
+    return plan
+
+
+def main() -> None:
+    columns = ["brokers", "event", "moved, % of data", "bound, %", "ratio", "residual", "led anew", "sound", "CPU s"]
+    print(f"| {' | '.join(columns)} |\n|{' --- |' * len(columns)}")
+    for count, racks, partitions in SIZES[: -1 if "--quick" in sys.argv else None]:
+        layout, brokers, loads = skewed(count, racks, partitions)
+        settled = line("skew", layout, brokers, loads, "rebalance", Band()).assignment
+        line("skew, exact counts", layout, brokers, loads, "rebalance", Band(exact_counts=True))
+        line("broker lost", settled, in_state(brokers, [3], "dead"), loads, "heal", Band())
+        line("broker joined", settled, [*brokers, Broker(count + 1, "r000")], loads, "rebalance", Band())
+        led = settled.replicas[:, 0] == 2
+        hot = replace(loads, bytes_out=np.where(led, 3 * loads.bytes_out, loads.bytes_out))
+        line("hot leaders", settled, brokers, hot, "rebalance", Band())
+
+
+if __name__ == "__main__":
+    main()
