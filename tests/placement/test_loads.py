@@ -50,7 +50,7 @@ def test_loads_that_are_all_alike_give_the_plan_by_count() -> None:
 
 
 def test_random_clusters_get_sound_plans_and_heals_copy_what_was_lost() -> None:
-    for seed in range(12):
+    for seed in range(4):
         case = random_case(seed)
         rng = np.random.default_rng(seed)
         size, taken, given = rng.integers(1, 1000, (3, len(case.layout)))
