@@ -25,16 +25,36 @@ def moved(plan: Replan) -> int:
     return plan.loads.moved_bytes
 
 
-def test_bytes_are_close_to_those_of_an_exact_solver_and_never_below_the_bound() -> None:
-    ratios = []
-    for seed in range(5):
+SMALL = range(12)
+WORST = 1.25
+
+
+@pytest.fixture(scope="module")
+def beside_exact() -> dict[int, float]:
+    """Bytes moved, as a multiple of the fewest, by seed."""
+    ratios = {}
+    for seed in SMALL:
         plan = by_load(*small(seed), mode="rebalance", band=Band(0.15, 0.15))
         assert plan.loads is not None
         fewest = fewest_bytes(plan)
         assert plan.loads.lower_bound_bytes <= fewest <= moved(plan), seed
-        ratios.append(moved(plan) / fewest if fewest else 1.0 + moved(plan))
-    assert sum(ratios) / len(ratios) <= 1.10, ratios
-    assert max(ratios) <= 1.35, ratios
+        ratios[seed] = moved(plan) / fewest if fewest else 1.0 + moved(plan)
+    return ratios
+
+
+def test_bytes_are_close_to_those_of_an_exact_solver_and_never_below_the_bound(beside_exact: dict[int, float]) -> None:
+    assert sum(beside_exact.values()) / len(beside_exact) <= 1.10, beside_exact
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(s, marks=pytest.mark.xfail(reason="1.318: see the limits", strict=True)) if s == 5 else s
+        for s in SMALL
+    ],
+)
+def test_no_small_plan_moves_a_quarter_more_than_it_must(beside_exact: dict[int, float], seed: int) -> None:
+    assert beside_exact[seed] <= WORST
 
 
 def test_loads_that_are_all_alike_give_the_plan_by_count() -> None:
