@@ -165,8 +165,8 @@ class _Checks:
     def brokers_alive(self) -> list[Violation]:
         """Replicas are on live brokers; those that a budget left behind may stay."""
         stayed = _contains(self._before, self._after)
-        wrong = (self._after != NO_BROKER) & ~np.isin(self._after, self._alive)
-        tolerated = np.isin(self._after, self._excluded) & stayed
+        wrong = (self._after != NO_BROKER) & ~_among(self._after, self._alive)
+        tolerated = _among(self._after, self._excluded) & stayed
         if self._partial:
             tolerated |= stayed
         return self._violations(np.asarray((wrong & ~tolerated).any(axis=1)), "is placed on a broker that is not alive")
@@ -175,8 +175,8 @@ class _Checks:
         """Excluded brokers neither get nor lose a replica."""
         if not self._excluded.size:
             return []
-        gained = np.isin(self._after, self._excluded) & ~_contains(self._before, self._after)
-        lost = np.isin(self._before, self._excluded) & ~_contains(self._after, self._before)
+        gained = _among(self._after, self._excluded) & ~_contains(self._before, self._after)
+        lost = _among(self._before, self._excluded) & ~_contains(self._after, self._before)
         moved = np.asarray(gained.any(axis=1) | lost.any(axis=1))
         return self._violations(moved, "moves a replica of an excluded broker")
 
@@ -194,9 +194,18 @@ class _Checks:
     def racks(self) -> list[Violation]:
         """Racks hold as many replicas as they should, or deviate no further than before."""
         worst = _deviation(self._after, self._rack, self._racks, self._alive, self._excluded)
+        if not worst.any():
+            return []
         earlier = _deviation(self._before, self._rack, self._racks, self._alive, self._excluded)
         grown = (self._after != NO_BROKER).sum(axis=1) != (self._before != NO_BROKER).sum(axis=1)
         return self._violations((worst > 0) & ((worst > earlier) | (grown & (earlier == 0))), "breaks its rack window")
+
+
+def _among(values: Int32Array, ids: Int32Array) -> NDArray[np.bool_]:
+    """Whether each value is one of the ascending ids."""
+    if not ids.size:
+        return np.zeros(values.shape, np.bool_)
+    return np.asarray(ids[np.minimum(ids.searchsorted(values), ids.size - 1)] == values)
 
 
 def _deviation(
@@ -212,9 +221,9 @@ def _deviation(
     place = np.minimum(np.searchsorted(ids, rows), ids.size - 1)
     known = ids[place] == rows
     where = np.where(known, by_id[place], -1)
-    live = known & (np.isin(rows, alive) | np.isin(rows, excluded))
-    kept = known & np.isin(rows, excluded)
-    free = ids[np.isin(ids, alive) & ~np.isin(ids, excluded)]
+    live = known & (_among(rows, alive) | _among(rows, excluded))
+    kept = known & _among(rows, excluded)
+    free = ids[_among(ids, alive) & ~_among(ids, excluded)]
     size = np.bincount(by_id[np.searchsorted(ids, free)], minlength=racks)
     result = np.zeros(rows.shape[0], np.int64)
     pattern = np.sort(np.where(kept, where, -1), axis=1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -28,12 +29,19 @@ def versions_to_arrow(versions: Sequence[PlanVersion], app_id: str, batch_id: in
         **scalar,
         "app_id": [app_id] * n,
         "batch_id": [batch_id] * n,
-        "events": _nested([event_structs(v.events) for v in versions], EVENT_TYPE),
-        "broker_changes": _nested(
-            [_records(v.broker_changes, BROKER_CHANGE_TYPE) for v in versions], BROKER_CHANGE_TYPE
+        "events": _lists(event_structs([e for v in versions for e in v.events]), [len(v.events) for v in versions]),
+        "broker_changes": _lists(
+            _records([b for v in versions for b in v.broker_changes], BROKER_CHANGE_TYPE),
+            [len(v.broker_changes) for v in versions],
         ),
-        "topic_changes": _nested([_records(v.topic_changes, TOPIC_CHANGE_TYPE) for v in versions], TOPIC_CHANGE_TYPE),
-        "moves": _nested([to_arrow(v.moves) for v in versions], PLANS.schema.field("moves").type.value_type),
+        "topic_changes": _lists(
+            _records([t for v in versions for t in v.topic_changes], TOPIC_CHANGE_TYPE),
+            [len(v.topic_changes) for v in versions],
+        ),
+        "moves": _lists(
+            to_arrow([block for v in versions for block in v.moves]),
+            [sum(block.partitions.size for block in v.moves) for v in versions],
+        ),
         "metrics": pa.array([numbers_to_dict(v.numbers) for v in versions], METRICS_TYPE),
     }
     return pa.table([_column(columns[f.name], f.type) for f in PLANS.schema], schema=PLANS.schema)
@@ -55,16 +63,17 @@ _SCALARS = (
 )
 
 
+_NUMBERS = tuple(f.name for f in fields(Numbers) if f.name not in ("before", "after"))
+_BALANCE = tuple(f.name for f in fields(Balance))
+
+
 def _column(values: Any, kind: pa.DataType) -> pa.Array:
     return values if isinstance(values, pa.Array) else pa.array(values, kind)
 
 
-def _nested(parts: Sequence[pa.StructArray], kind: pa.DataType) -> pa.ListArray:
-    offsets = [0]
-    for part in parts:
-        offsets.append(offsets[-1] + len(part))
-    values = pa.concat_arrays(parts) if parts else pa.array([], kind)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+def _lists(values: pa.StructArray, lengths: Sequence[int]) -> pa.ListArray:
+    """The values of all rows, divided among them: one array for many rows costs as much as one for one row."""
+    return pa.ListArray.from_arrays(pa.array([0, *accumulate(lengths)], pa.int32()), values)
 
 
 def _records(rows: Sequence[BrokerRecord] | Sequence[TopicChange], kind: pa.StructType) -> pa.StructArray:
@@ -93,10 +102,10 @@ def quarantine_to_arrow(events: Sequence[EventRecord], app_id: str, batch_id: in
 
 def numbers_to_dict(numbers: Numbers) -> dict[str, int]:
     """The plan's numbers as the ``metrics`` struct has them."""
-    flat = {f.name: int(getattr(numbers, f.name)) for f in fields(Numbers) if f.name not in ("before", "after")}
+    flat = {name: int(getattr(numbers, name)) for name in _NUMBERS}
     for when in ("before", "after"):
         balance: Balance = getattr(numbers, when)
-        flat |= {f"{f.name}_{when}": value for f, value in zip(fields(Balance), astuple(balance), strict=True)}
+        flat |= {f"{name}_{when}": getattr(balance, name) for name in _BALANCE}
     return flat
 
 

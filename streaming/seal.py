@@ -7,7 +7,7 @@ lead to another plan: a cause, a policy that did not matter, the outcome of an e
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from hashlib import sha256
 from operator import attrgetter
@@ -18,12 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.moves import TopicMoves
-from streaming.version import BrokerRecord, EventRecord, PlanVersion, TopicChange
+from streaming.version import Balance, BrokerRecord, EventRecord, Numbers, PlanVersion, TopicChange
 
 # Copying every field deeply, as dataclasses.astuple does, costs ten times as much.
 _EVENT, _BROKER, _TOPIC = (
     attrgetter(*(f.name for f in fields(kind))) for kind in (EventRecord, BrokerRecord, TopicChange)
 )
+_PLAIN = attrgetter(*(f.name for f in fields(Numbers) if f.name not in ("before", "after")))
+_BALANCE = attrgetter(*(f.name for f in fields(Balance)))
 
 _ABSENT: Final = -1
 """Stands for no broker and no offset."""
@@ -47,7 +49,10 @@ def seal_of(version: PlanVersion, previous: str) -> str:
         [_row(_BROKER(broker)) for broker in version.broker_changes],
         [_row(_TOPIC(topic)) for topic in version.topic_changes],
         _details(version.moves),
-        [int(n) for n in _flat(astuple(version.numbers))],
+        [
+            int(n)
+            for n in (*_PLAIN(version.numbers), *_BALANCE(version.numbers.before), *_BALANCE(version.numbers.after))
+        ],
         version.policy,
         version.software_version,
         version.digest,
@@ -89,7 +94,3 @@ def _row(values: Iterable[Any]) -> list[Any]:
         value.astimezone(UTC).isoformat(timespec="microseconds") if isinstance(value, datetime) else value
         for value in values
     ]
-
-
-def _flat(values: Any) -> list[Any]:
-    return [leaf for value in values for leaf in (_flat(value) if isinstance(value, tuple) else [value])]
