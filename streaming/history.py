@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from streaming.decisions.decision import moment_text, named
 from streaming.errors import HistoryError
 from streaming.folding import layout_after
 from streaming.journal import versions_from_arrow
@@ -220,13 +221,12 @@ def _ascending(numbers: pa.ChunkedArray) -> bool:
 
 
 def some(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return (", ".join(names[:MAX_NAMED]) or "none") + more
+    """The first names, and how many more there are; ``none`` where there are none."""
+    return named(names, MAX_NAMED) or "none"
 
 
 def _shown(as_of: int | datetime | None) -> str:
-    return f"{as_of.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if isinstance(as_of, datetime) else str(as_of)
+    return moment_text(as_of) if isinstance(as_of, datetime) else str(as_of)
 
 
 def _as_of(cluster: str, as_of: int | datetime | None) -> Span:

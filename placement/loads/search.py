@@ -211,9 +211,8 @@ def _pull(layout: Layout, broker: int) -> Step | None:
     source = layout.replicas[row, slot]
     able = ~layout.hosts(row, np.full(row.size, broker))
     cell, row, source = cell[able], row[able], source[able]
-    slopes = np.stack([field.slope(b) for b in range(n)], axis=1) if n <= _HOTTEST else _slopes(layout, hottest, n)
     load = layout.carried(row, source)
-    value = _weighed(load, slopes[:, source] - slope[:, None])
+    value = _weighed(load, _slopes(layout, hottest, n)[:, source] - slope[:, None])
     cell = _first(layout, cell, row, value, layout.fresh(row, source), _PULLED)
     if not cell.size:
         return None
@@ -239,10 +238,7 @@ def _swap(layout: Layout, broker: int) -> bool:
     """Exchange a replica with another broker's, the pair that gains most per byte; False where none gains."""
     field, n = layout.field, layout.state.problem.fleet.usable
     slope = field.slope(broker)
-    mine = _movable(layout, broker)
-    row, _ = layout.split(mine)
-    value = np.abs(_weighed(layout.carried(row, broker), slope))
-    mine = mine[np.argsort(-value / (layout.size[row] + _typical(layout)), kind="stable")[:_SWAPPED]]
+    mine = _weightiest(layout, broker, slope)
     heat = field.heat(slope)[:n]
     heat[broker] = np.inf
     best: tuple[float, int, int] = (0.0, -1, -1)
@@ -259,13 +255,18 @@ def _swap(layout: Layout, broker: int) -> bool:
     return True
 
 
+def _weightiest(layout: Layout, broker: int, slope: Float64Array) -> Int64Array:
+    """Cells of a broker whose loads count most per byte, up or down, where costs rise as ``slope`` says."""
+    cell = _movable(layout, broker)
+    row, _ = layout.split(cell)
+    value = np.abs(_weighed(layout.carried(row, broker), slope))
+    return cell[np.argsort(-value / (layout.size[row] + _typical(layout)), kind="stable")[:_SWAPPED]]
+
+
 def _best_swap(layout: Layout, broker: int, mine: Int64Array, other: int) -> tuple[float, int, int]:
     """Rate and cells of the best exchange with one broker."""
     field = layout.field
-    theirs = _movable(layout, other)
-    row, _ = layout.split(theirs)
-    value = np.abs(_weighed(layout.carried(row, other), field.slope(broker)))
-    theirs = theirs[np.argsort(-value / (layout.size[row] + _typical(layout)), kind="stable")[:_SWAPPED]]
+    theirs = _weightiest(layout, other, field.slope(broker))
     (row_m, slot_m), (row_t, slot_t) = layout.split(mine), layout.split(theirs)
     ok_m = _accepted(layout, row_m, slot_m, np.array([other]))[:, 0] & layout.roomy(row_m, np.array([other]))
     ok_t = _accepted(layout, row_t, slot_t, np.array([broker]))[:, 0] & layout.roomy(row_t, np.array([broker]))

@@ -80,10 +80,10 @@ def numbers_of(
     )
 
 
-def named(items: Sequence[object]) -> str:
-    """A short list for a sentence."""
-    shown = ", ".join(str(item) for item in items[:MAX_NAMED])
-    return shown if len(items) <= MAX_NAMED else f"{shown} and {len(items) - MAX_NAMED} more"
+def named(items: Sequence[object], most: int = MAX_NAMED) -> str:
+    """A short list for a sentence: the first items, and how many more there are."""
+    shown = ", ".join(str(item) for item in items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
 def moment_text(moment: datetime) -> str:
