@@ -28,8 +28,10 @@ def digest_of(
         topic_index, partition: int32, shape ``(M,)``.
         before, after: int32 broker ids, shapes ``(M, R1)`` and ``(M, R2)``, padded with ``NO_BROKER``.
     """
-    used, local = np.unique(topic_index, return_inverse=True)
-    names = [topics[i] for i in used.tolist()]
+    first = np.ones(topic_index.size, np.bool_)
+    first[1:] = topic_index[1:] != topic_index[:-1]
+    names = [topics[i] for i in topic_index[first].tolist()]
+    local = np.cumsum(first) - 1
     result = hashlib.sha256(_TAG)
     result.update(json.dumps(names, ensure_ascii=True, separators=(",", ":")).encode())
     for matrix in (local[:, None], partition[:, None], _trimmed(before), _trimmed(after)):

@@ -7,7 +7,7 @@ derived anew, so that a mistake there is found here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from placement.plan import Replan
 from placement.verify_loads import load_problems
 
 _SHOWN = 20
+_Spread = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def verify(plan: Replan) -> Verification:
 
 def verify_moves(
     change: Change,
-    brokers: Iterable[Broker],
+    brokers: Iterable[Broker] | Members,
     *,
     exclude_topics: Collection[str] = (),
     exclude_brokers: Collection[int] = (),
@@ -100,14 +101,14 @@ def verify_moves(
 
     Args:
         change: the partitions.
-        brokers: all brokers.
+        brokers: all brokers, or the members that were made of them for many checks.
         exclude_topics: topics that must not be among them.
-        exclude_brokers: brokers whose replicas must stay and that must get none.
+        exclude_brokers: brokers whose replicas must stay and that must get none; members know theirs.
         replication_factors: by topic, where it is to change; elsewhere it must stay.
         partial: replicas on lost brokers may stay where they are, as a budget did not reach them.
     """
-    known = tuple(brokers)
-    checks = _Checks(change, known, frozenset(exclude_brokers), partial)
+    members = brokers if isinstance(brokers, Members) else Members.of(brokers, exclude_brokers)
+    checks = _Checks(change, members, partial)
     found = [
         *checks.shape(),
         *checks.brokers_alive(),
@@ -120,22 +121,60 @@ def verify_moves(
     return Verification(tuple(found), int(change.partition.size))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Members:
+    """The brokers that changes are checked against, worked out once for many checks.
+
+    Attributes:
+        ids: int32 broker ids, shape ``(B,)``, ascending.
+        rack: int64, shape ``(B,)``: the rack of each as an index.
+        alive, excluded: int32 broker ids, ascending.
+        size: int64, shape ``(racks,)``: brokers of each rack that are alive and not excluded.
+    """
+
+    ids: Int32Array
+    rack: NDArray[np.int64]
+    alive: Int32Array
+    excluded: Int32Array
+    size: NDArray[np.int64]
+    _spreads: dict[int, _Spread] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, brokers: Iterable[Broker], exclude_brokers: Collection[int] = ()) -> Members:
+        """The members that these brokers are."""
+        known = sorted(brokers, key=lambda b: b.id)
+        racks = sorted({b.rack or "" for b in known})
+        place = {rack: i for i, rack in enumerate(racks)}
+        ids = np.array([b.id for b in known], np.int32)
+        rack = np.array([place[b.rack or ""] for b in known], np.int64)
+        alive = np.array([b.id for b in known if b.state == "alive"], np.int32)
+        excluded = np.array(sorted(exclude_brokers), np.int32)
+        free = _among(ids, alive) & ~_among(ids, excluded)
+        return cls(ids, rack, alive, excluded, np.bincount(rack[free], minlength=len(racks)))
+
+    def spread(self, stay: NDArray[np.int64], largest: int) -> _Spread:
+        """Most and fewest replicas that each rack holds, for each replication factor up to the largest."""
+        if stay.any():
+            return _even_spread(self.size + stay, stay, largest)
+        if largest not in self._spreads:
+            self._spreads[largest] = _even_spread(self.size, stay, largest)
+        return self._spreads[largest]
+
+
 class _Checks:
     """The single checks over one change."""
 
-    __slots__ = ("_after", "_alive", "_before", "_change", "_excluded", "_partial", "_rack", "_racks")
+    __slots__ = ("_after", "_before", "_change", "_members", "_partial")
 
-    def __init__(self, change: Change, brokers: tuple[Broker, ...], excluded: frozenset[int], partial: bool) -> None:
+    def __init__(self, change: Change, members: Members, partial: bool) -> None:
         self._change = change
-        self._excluded = np.array(sorted(excluded), np.int32)
+        self._members = members
         self._partial = partial
-        self._alive = np.array(sorted(b.id for b in brokers if b.state == "alive"), np.int32)
         self._before, self._after = change.before, change.after
-        names = sorted({b.rack or "" for b in brokers})
-        self._rack = {b.id: names.index(b.rack or "") for b in brokers}
-        self._racks = len(names)
 
     def _violations(self, wrong: NDArray[np.bool_], problem: str) -> list[Violation]:
+        if not wrong.any():
+            return []
         change = self._change
         rows = np.flatnonzero(wrong)[:_SHOWN].tolist()
         return [
@@ -165,18 +204,18 @@ class _Checks:
     def brokers_alive(self) -> list[Violation]:
         """Replicas are on live brokers; those that a budget left behind may stay."""
         stayed = _contains(self._before, self._after)
-        wrong = (self._after != NO_BROKER) & ~_among(self._after, self._alive)
-        tolerated = _among(self._after, self._excluded) & stayed
+        wrong = (self._after != NO_BROKER) & ~_among(self._after, self._members.alive)
+        tolerated = _among(self._after, self._members.excluded) & stayed
         if self._partial:
             tolerated |= stayed
         return self._violations(np.asarray((wrong & ~tolerated).any(axis=1)), "is placed on a broker that is not alive")
 
     def excluded_brokers(self) -> list[Violation]:
         """Excluded brokers neither get nor lose a replica."""
-        if not self._excluded.size:
+        if not self._members.excluded.size:
             return []
-        gained = _among(self._after, self._excluded) & ~_contains(self._before, self._after)
-        lost = _among(self._before, self._excluded) & ~_contains(self._after, self._before)
+        gained = _among(self._after, self._members.excluded) & ~_contains(self._before, self._after)
+        lost = _among(self._before, self._members.excluded) & ~_contains(self._after, self._before)
         moved = np.asarray(gained.any(axis=1) | lost.any(axis=1))
         return self._violations(moved, "moves a replica of an excluded broker")
 
@@ -193,10 +232,10 @@ class _Checks:
 
     def racks(self) -> list[Violation]:
         """Racks hold as many replicas as they should, or deviate no further than before."""
-        worst = _deviation(self._after, self._rack, self._racks, self._alive, self._excluded)
+        worst = _deviation(self._after, self._members)
         if not worst.any():
             return []
-        earlier = _deviation(self._before, self._rack, self._racks, self._alive, self._excluded)
+        earlier = _deviation(self._before, self._members)
         grown = (self._after != NO_BROKER).sum(axis=1) != (self._before != NO_BROKER).sum(axis=1)
         return self._violations((worst > 0) & ((worst > earlier) | (grown & (earlier == 0))), "breaks its rack window")
 
@@ -208,51 +247,44 @@ def _among(values: Int32Array, ids: Int32Array) -> NDArray[np.bool_]:
     return np.asarray(ids[np.minimum(ids.searchsorted(values), ids.size - 1)] == values)
 
 
-def _deviation(
-    rows: Int32Array, rack: dict[int, int], racks: int, alive: Int32Array, excluded: Int32Array
-) -> NDArray[np.int64]:
+def _deviation(rows: Int32Array, members: Members) -> NDArray[np.int64]:
     """By how many replicas each row is outside the even spread over racks.
 
     The even spread raises all racks together, each up to the brokers it has, until the replicas fit. Excluded brokers
     count for the rows that they hold, and what they hold stays.
     """
-    ids = np.array(sorted(rack), np.int32)
-    by_id = np.array([rack[int(b)] for b in ids], np.int64)
-    place = np.minimum(np.searchsorted(ids, rows), ids.size - 1)
-    known = ids[place] == rows
-    where = np.where(known, by_id[place], -1)
-    live = known & (_among(rows, alive) | _among(rows, excluded))
-    kept = known & _among(rows, excluded)
-    free = ids[_among(ids, alive) & ~_among(ids, excluded)]
-    size = np.bincount(by_id[np.searchsorted(ids, free)], minlength=racks)
+    place = np.minimum(members.ids.searchsorted(rows), members.ids.size - 1)
+    known = members.ids[place] == rows
+    kept = known & _among(rows, members.excluded)
+    where = np.where(known & (_among(rows, members.alive) | kept), members.rack[place], -1)
+    factor = (rows != NO_BROKER).sum(axis=1)
+    if not kept.any():
+        return _outside(where, factor, members, np.zeros(members.size.size, np.int64))
     result = np.zeros(rows.shape[0], np.int64)
     pattern = np.sort(np.where(kept, where, -1), axis=1)
-    for held in np.unique(pattern, axis=0) if kept.any() else pattern[:1]:
+    for held in np.unique(pattern, axis=0):
         same = np.flatnonzero((pattern == held).all(axis=1))
-        stay = np.bincount(held[held >= 0], minlength=racks)
-        counts = np.where(live[same], where[same], -1)
-        result[same] = _outside(counts, (rows[same] != NO_BROKER).sum(axis=1), size + stay, stay)
+        stay = np.bincount(held[held >= 0], minlength=members.size.size)
+        result[same] = _outside(where[same], factor[same], members, stay)
     return result
 
 
 def _outside(
-    where: NDArray[np.int64], factor: NDArray[np.int64], size: NDArray[np.int64], stay: NDArray[np.int64]
+    where: NDArray[np.int64], factor: NDArray[np.int64], members: Members, stay: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Deviation of rows given by the rack of each replica, shape ``(m, R)``, -1 where there is none."""
-    most, least = _even_spread(size, stay, int(factor.max(initial=0)))
+    most, least = members.spread(stay, int(factor.max(initial=0)))
     row, slot = np.nonzero(where >= 0)
-    cell, count = np.unique(row * size.size + where[row, slot], return_counts=True)
-    row_of, rack_of = cell // size.size, cell % size.size
+    cell, count = np.unique(row * stay.size + where[row, slot], return_counts=True)
+    row_of, rack_of = cell // stay.size, cell % stay.size
     above = np.maximum(count - most[factor[row_of], rack_of], 0)
     covered = np.minimum(count, least[factor[row_of], rack_of])
     excess = np.bincount(row_of, weights=above, minlength=factor.size)
-    lack = least[factor].sum(axis=1) - np.bincount(row_of, weights=covered, minlength=factor.size)
+    lack = least.sum(axis=1)[factor] - np.bincount(row_of, weights=covered, minlength=factor.size)
     return np.asarray(np.maximum(excess, lack), np.int64)
 
 
-def _even_spread(
-    size: NDArray[np.int64], stay: NDArray[np.int64], largest: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _even_spread(size: NDArray[np.int64], stay: NDArray[np.int64], largest: int) -> _Spread:
     """Most and fewest replicas that each rack holds, for each replication factor up to the largest."""
     most = np.zeros((largest + 1, size.size), np.int64)
     least = np.zeros((largest + 1, size.size), np.int64)

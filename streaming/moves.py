@@ -22,6 +22,9 @@ from placement.verify import Change
 
 NO_OFFSET: Final = -1
 
+ANY_LOG_DIR: Final = "any"
+"""Kafka's word for a directory of the broker's choice."""
+
 MOVE_TYPE: Final = pa.struct(
     [
         pa.field("topic", pa.string()),
@@ -33,6 +36,7 @@ MOVE_TYPE: Final = pa.struct(
         pa.field("leader", pa.int32()),
         pa.field("isr", pa.list_(pa.int32())),
         pa.field("end_offsets", pa.list_(pa.int64())),
+        pa.field("log_dirs", pa.list_(pa.string())),
     ]
 )
 
@@ -74,6 +78,8 @@ class TopicMoves:
         reasons: why each one changes, ``n`` texts.
         waves: int32, shape ``(n,)``, from 1; ``None`` where nothing is to be executed in waves.
         roles: what was observed of the partitions; ``None`` where nothing was.
+        log_dirs: for each partition the directory of each replica after, ``any`` where it may be any; ``None`` where no
+            replica is put into one by name.
     """
 
     topic: str
@@ -83,6 +89,7 @@ class TopicMoves:
     reasons: Sequence[str]
     waves: Int32Array | None = None
     roles: Roles | None = None
+    log_dirs: Sequence[Sequence[str]] | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -120,9 +127,16 @@ def moves_of(plan: Replan, waves: Int32Array | None = None) -> list[TopicMoves]:
             moves.after[lo:hi],
             reasons[lo:hi],
             None if waves is None else waves[lo:hi],
+            log_dirs=_named_dirs(plan, lo, hi),
         )
         for lo, hi in zip(starts, ends, strict=False)
     ]
+
+
+def _named_dirs(plan: Replan, lo: int, hi: int) -> Sequence[Sequence[str]] | None:
+    """The directories of the moves from ``lo`` to ``hi``, if any of them names one."""
+    dirs = plan.loads.log_dirs[lo:hi] if plan.loads else ()
+    return dirs if any(path != ANY_LOG_DIR for paths in dirs for path in paths) else None
 
 
 def no_replicas(n: int) -> Int32Array:
@@ -150,6 +164,7 @@ def to_arrow(moves: Sequence[TopicMoves]) -> pa.StructArray:
         pa.array([reason for m in moves for reason in m.reasons], pa.string()),
         pa.array(wave, pa.int32(), mask=wave == 0),
         *_role_columns(moves, sum(counts)),
+        _dir_column(moves, sum(counts)),
     ]
     return pa.StructArray.from_arrays(columns, fields=list(MOVE_TYPE))
 
@@ -170,6 +185,14 @@ def _role_columns(moves: Sequence[TopicMoves], n: int) -> list[pa.Array]:
     ]
 
 
+def _dir_column(moves: Sequence[TopicMoves], n: int) -> pa.Array:
+    """The directories of each move, null where none is named."""
+    kind = MOVE_TYPE.field("log_dirs").type
+    if not any(m.log_dirs for m in moves):
+        return pa.nulls(n, kind)
+    return pa.array([paths for m in moves for paths in m.log_dirs or [None] * m.partitions.size], kind)
+
+
 def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
     """The inverse of :func:`to_arrow`; moves of one topic that stand together come back as one."""
     if not len(array):
@@ -184,6 +207,8 @@ def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
     reasons = columns["reason"].to_pylist()
     olds, news = Matrices(columns["before"]), Matrices(columns["after"])
     roles = _roles_from(columns, len(array))
+    dirs = columns.get("log_dirs")
+    named = dirs is not None and dirs.null_count < len(dirs)
     return [
         TopicMoves(
             names.dictionary[int(codes[lo])].as_py(),
@@ -193,9 +218,14 @@ def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
             reasons[lo:hi],
             waves[lo:hi] if waves[lo:hi].any() else None,
             roles(lo, hi),
+            _dirs_of(dirs.slice(lo, hi - lo)) if named else None,
         )
         for lo, hi in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
+
+
+def _dirs_of(column: pa.ListArray) -> list[tuple[str, ...]] | None:
+    return None if column.null_count == len(column) else [tuple(paths or ()) for paths in column.to_pylist()]
 
 
 def _roles_from(columns: dict[str, pa.Array], n: int) -> Callable[[int, int], Roles | None]:
@@ -232,8 +262,7 @@ class Matrices:
         self._offsets = np.r_[0, np.cumsum(lengths)]
 
     def rows(self, lo: int, hi: int) -> NDArray[Any]:
-        """A padded matrix of the lists from ``lo`` to ``hi``."""
-        """The lists of a range of rows, one line each, as wide as the longest of them."""
+        """The lists of a range of rows as a padded matrix, one line each, as wide as the longest of them."""
         lengths = self._lengths[lo:hi]
         width = int(lengths.max(initial=0))
         result = np.full((hi - lo, width), -1, self._values.dtype)
@@ -276,6 +305,9 @@ def change_of(moves: Sequence[TopicMoves]) -> Change:
     if not moves:
         nothing = np.zeros(0, np.int32)
         return Change((), nothing, nothing, no_replicas(0), no_replicas(0))
+    if len(moves) == 1 and (moves[0].partitions[1:] > moves[0].partitions[:-1]).all():
+        only = moves[0]
+        return Change((only.topic,), np.zeros(only.partitions.size, np.int32), only.partitions, only.before, only.after)
     names = sorted({m.topic for m in moves})
     place = {name: i for i, name in enumerate(names)}
     index = np.repeat([place[m.topic] for m in moves], [m.partitions.size for m in moves]).astype(np.int32)

@@ -260,7 +260,7 @@ class ClusterPlanner:
         placed = {t.topic for decision in self._open for t in decision.topics if t.strategy == "balanced"}
         fresh = [block for block in moves if block.topic in placed and not block.before.size]
         if fresh:
-            check = verify_moves(change_of(fresh), self.state.live_brokers(self.policy.exclude_brokers))
+            check = verify_moves(change_of(fresh), self.state.live_members(self.policy.exclude_brokers))
             if not check:
                 raise PlannerError(
                     f"cluster {self.state.cluster_id}: a topic was placed in a way that the check refuses: "

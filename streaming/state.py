@@ -16,6 +16,7 @@ import numpy as np
 from placement import Assignment, Broker, Load
 from placement.fleet import Fleet, fleet_of
 from placement.model import NO_BROKER, Int32Array
+from placement.verify import Members
 from streaming.moves import Roles, TopicMoves, unknown_roles
 from streaming.version import MEMBERS, BrokerRecord, EventRecord, PlanVersion, TopicChange
 
@@ -55,6 +56,16 @@ class TopicLayout:
 
 
 @dataclass(slots=True)
+class _Live:
+    """The brokers that new replicas may be placed on, in the forms that were asked for."""
+
+    excluded: frozenset[int]
+    brokers: tuple[Broker, ...]
+    fleet: Fleet | None = None
+    members: Members | None = None
+
+
+@dataclass(slots=True)
 class ClusterState:
     """What is known of one cluster after ``version``. ``stopped`` says why it is not planned, if it is not.
 
@@ -72,7 +83,7 @@ class ClusterState:
     moving: tuple[int, ...] = ()
     seal: str = ""
     load: Load = field(default_factory=Load.empty)
-    _fleet: tuple[frozenset[int], Fleet] | None = None
+    _live: _Live | None = None
     _due: Sequence[BrokerRecord] | None = None
     _topic_bytes: int = 0
 
@@ -88,7 +99,7 @@ class ClusterState:
         """Change the layout. Applying the same changes again changes nothing."""
         for broker in brokers:
             self.brokers[broker.broker_id] = broker
-            self._fleet = self._due = None
+            self._live = self._due = None
         for block in moves:
             self._move(block)
         for change in topics:
@@ -157,19 +168,34 @@ class ClusterState:
         return [self.brokers[b] for b in sorted(self.brokers) if self.brokers[b].state in MEMBERS]
 
     def live_fleet(self, excluded: Iterable[int] = ()) -> Fleet:
-        """The same as columns, sorted once for as long as the brokers stay as they are.
+        """The brokers that new replicas may be placed on, as columns.
 
         Raises:
             PlacementError: no broker is left, or some have a rack and some have none.
         """
-        key = frozenset(excluded)
-        if self._fleet is None or self._fleet[0] != key:
-            self._fleet = (key, fleet_of(self.live_brokers(key)))
-        return self._fleet[1]
+        live = self._live_without(excluded)
+        if live.fleet is None:
+            live.fleet = fleet_of(live.brokers)
+        return live.fleet
 
-    def live_brokers(self, excluded: Iterable[int] = ()) -> list[Broker]:
+    def live_members(self, excluded: Iterable[int] = ()) -> Members:
+        """The same as changes are checked against."""
+        live = self._live_without(excluded)
+        if live.members is None:
+            live.members = Members.of(live.brokers)
+        return live.members
+
+    def live_brokers(self, excluded: Iterable[int] = ()) -> Sequence[Broker]:
         """The brokers that new replicas may be placed on, by id."""
-        return [b.to_core() for b in self.members() if b.state == "alive" and b.broker_id not in excluded]
+        return self._live_without(excluded).brokers
+
+    def _live_without(self, excluded: Iterable[int]) -> _Live:
+        """Worked out once for as long as the brokers stay as they are."""
+        key = frozenset(excluded)
+        if self._live is None or self._live.excluded != key:
+            alive = (b.to_core() for b in self.members() if b.state == "alive" and b.broker_id not in key)
+            self._live = _Live(key, tuple(alive))
+        return self._live
 
     def assignment(self, topics: Sequence[str] | None = None) -> Assignment:
         """The layout of all topics, or of some, as one value."""
