@@ -19,12 +19,16 @@ class Behind(Generic[Item]):
         name: of the thread, and of what is written, for messages.
         interval: seconds between two writes, at least.
         write: writes some items, oldest first; whatever it raises is logged.
+        most: items that wait at most while nothing can be written, the newest ones; without it all of them wait.
     """
 
-    def __init__(self, name: str, interval: float, write: Callable[[Sequence[Item]], None]) -> None:
+    def __init__(
+        self, name: str, interval: float, write: Callable[[Sequence[Item]], None], most: int | None = None
+    ) -> None:
         self._name = name
         self._interval = interval
         self._write = write
+        self._most = most
         self._waiting: list[Item] = []
         self._wake = threading.Condition()
         self._stopping = False
@@ -69,4 +73,5 @@ class Behind(Generic[Item]):
             self.failures += 1
             _log.exception("%s: writing %s of them failed; they are tried again", self._name, len(items))
             with self._wake:
-                self._waiting = [*items, *self._waiting]
+                waiting = [*items, *self._waiting]
+                self._waiting = waiting if self._most is None else waiting[-self._most :]

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 NO_BATCH: Final = 2**62
 """Stands after every batch of a query: whatever is in quarantine counts."""
 
+UNWRITTEN: Final = 10_000
+"""Batches whose numbers wait while ``metrics`` cannot be written."""
+
 
 Observer = Callable[[BatchResult], None]
 Meter = Callable[[Measures], None]
@@ -165,7 +168,7 @@ class MicroBatches:
         if self._metrics is None:
             append = partial(append_metrics, spark, tables, self._app_id)
             interval = parse_duration(self.config.monitoring.metrics_interval).total_seconds()
-            self._metrics = Behind("metrics", interval, append)
+            self._metrics = Behind("metrics", interval, append, UNWRITTEN)
         self._metrics.add([measures])
 
     def _project(self, spark: SparkSession, tables: Tables, versions: Sequence[PlanVersion]) -> None:

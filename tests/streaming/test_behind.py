@@ -56,3 +56,24 @@ def test_what_failed_is_tried_again_with_what_comes_next(caplog: pytest.LogCaptu
     assert written == [1, 2, 3]
     assert behind.failures == 1
     assert "numbers: writing 2 of them failed" in caplog.text
+
+
+def test_only_the_newest_wait_where_a_limit_is_set() -> None:
+    written: list[int] = []
+    tries = threading.Semaphore(0)
+    open_again = threading.Event()
+
+    def write(items: Sequence[int]) -> None:
+        tries.release()
+        if not open_again.is_set():
+            raise OSError("Read-only file system")
+        written.extend(items)
+
+    behind = Behind("numbers", 0.001, write, most=3)
+    for number in range(6):
+        behind.add([number])
+        tries.acquire()
+    open_again.set()
+    behind.stop()
+    assert written[-3:] == [3, 4, 5]
+    assert set(written) <= {2, 3, 4, 5}
