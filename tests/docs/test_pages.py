@@ -25,7 +25,6 @@ ROOT = Path(__file__).parents[2]
 ELSEWHERE = {
     "docs/collect.md": "tests/live_kafka plays it on a real cluster",
     "docs/apply.md": "tests/live_kafka plays it on a real cluster",
-    "docs/audit.md": "tests/streaming/test_audit.py has its cluster",
     "CONTRIBUTING.md": "the commands are those that run these tests",
 }
 """Pages whose commands other tests run."""
