@@ -25,8 +25,15 @@ def load_problems(plan: Replan) -> Iterator[str]:
     if report is None:
         return
     yield from _sums(plan, report)
-    yield from _limits(plan, report)
     yield from _log_dirs(plan, report)
+    yield from limit_problems(plan)
+
+
+def limit_problems(plan: Replan) -> Iterator[str]:
+    """Where a plan puts more than a broker or a disk can take, one sentence each; nothing where it has no loads."""
+    if plan.loads is not None:
+        yield from _limits(plan, plan.loads)
+        yield from _full_dirs(plan, plan.loads)
 
 
 def _carried(report: LoadReport, replicas: Int32Array) -> NDArray[np.int64]:
@@ -73,12 +80,11 @@ def _limits(plan: Replan, report: LoadReport) -> Iterator[str]:
 
 
 def _log_dirs(plan: Replan, report: LoadReport) -> Iterator[str]:
-    """Every new replica on a broker with known disks names one, and no disk ends above its limit."""
+    """Every new replica on a broker with known disks names one, and no other does."""
     if len(report.log_dirs) != len(plan.moves):
         yield f"the plan has {len(plan.moves)} moves and names disks for {len(report.log_dirs)}"
         return
-    added: dict[tuple[int, str], int] = {}
-    for move, row, paths in zip(plan.moves, plan.moves.row.tolist(), report.log_dirs, strict=True):
+    for move, paths in zip(plan.moves, report.log_dirs, strict=True):
         if len(paths) != len(move.after):
             yield f"partition {move.topic}-{move.partition} names {len(paths)} disks for {len(move.after)} replicas"
             continue
@@ -88,6 +94,13 @@ def _log_dirs(plan: Replan, report: LoadReport) -> Iterator[str]:
             expected = known if known and broker not in move.before else {"any"}
             if path not in expected:
                 yield f"partition {move.topic}-{move.partition} names the disk {path!r} of broker {broker}"
+
+
+def _full_dirs(plan: Replan, report: LoadReport) -> Iterator[str]:
+    """No disk ends above its limit."""
+    added: dict[tuple[int, str], int] = {}
+    for move, row, paths in zip(plan.moves, plan.moves.row.tolist(), report.log_dirs, strict=False):
+        for broker, path in zip(move.after, paths, strict=False):
             added[broker, path] = added.get((broker, path), 0) + int(report.given.size[row])
     for broker, limits in sorted(report.given.limits.items()):
         for one in limits.log_dirs:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
+from streaming.loads.records import listed
 from streaming.moves import TopicMoves, canonical
 from streaming.version import EventRecord, PlanVersion
 
@@ -16,6 +18,8 @@ _FIELDS: Final = (
     "approval",
     "broker_changes",
     "topic_changes",
+    "limit_changes",
+    "load_deadline",
     "numbers",
     "digest",
 )
@@ -39,6 +43,7 @@ def compare_versions(recorded: PlanVersion, derived: PlanVersion) -> None:
         NotTheSame: with the first difference; moves come first, because they say most.
     """
     _compare_moves(recorded, derived)
+    _compare_loads(recorded, derived)
     for name in _FIELDS:
         old, new = _plain(getattr(recorded, name)), _plain(getattr(derived, name))
         if old != new:
@@ -69,7 +74,8 @@ def _plain(value: Any) -> Any:
 
 
 def _compare_moves(recorded: PlanVersion, derived: PlanVersion) -> None:
-    if recorded.digest == derived.digest and _notes(recorded.moves) == _notes(derived.moves):
+    same = recorded.digest == derived.digest and _notes(recorded.moves) == _notes(derived.moves)
+    if same and _dirs(recorded.moves) == _dirs(derived.moves):
         return
     new = {(topic, partition): (before, after, reason) for topic, partition, before, after, reason in _moves(derived)}
     for topic, partition, before, after, reason in _moves(recorded):
@@ -80,9 +86,20 @@ def _compare_moves(recorded: PlanVersion, derived: PlanVersion) -> None:
     if new:
         (topic, partition), other = next(iter(new.items()))
         raise NotTheSame(f"partition {topic}-{partition} is missing", None, other)
+    old_dirs, new_dirs = (_dirs(version.moves) for version in (recorded, derived))
+    if old_dirs != new_dirs:
+        raise NotTheSame("its log directories come out differently", old_dirs, new_dirs)
     old_waves, new_waves = (_notes(version.moves)[1] for version in (recorded, derived))
     if old_waves != new_waves:
         raise NotTheSame("its waves come out differently", old_waves, new_waves)
+
+
+def _compare_loads(recorded: PlanVersion, derived: PlanVersion) -> None:
+    old, new = listed(recorded.load_changes), listed(derived.load_changes)
+    if old != new:
+        one, other = next(pair for pair in zip_longest(old, new) if pair[0] != pair[1])
+        topic, partition, *_ = one or other
+        raise NotTheSame(f"the load of partition {topic}-{partition} comes out differently", one, other)
 
 
 def _moves(version: PlanVersion) -> list[tuple[str, int, list[int], list[int], Any]]:
@@ -95,3 +112,8 @@ def _notes(moves: Sequence[TopicMoves]) -> tuple[list[str], list[int]]:
     reasons = [reason for block in blocks for reason in block.reasons]
     waves = [[0] * b.partitions.size if b.waves is None else b.waves.tolist() for b in blocks]
     return reasons, [wave for block in waves for wave in block]
+
+
+def _dirs(moves: Sequence[TopicMoves]) -> list[tuple[str, list[list[str]]]]:
+    """The log directories that are named, by topic."""
+    return [(b.topic, [list(paths) for paths in b.log_dirs]) for b in moves if b.log_dirs is not None]

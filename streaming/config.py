@@ -20,8 +20,8 @@ DEFAULT_PATH: Final = Path("conf/local.toml")
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
-_BYTE_UNITS: Final = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
-_BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(KB|MB|GB)")
+_BYTE_UNITS: Final = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(KB|MB|GB|TB)")
 _LONGEST: Final = timedelta(days=3650)
 
 Text = Annotated[str, Meta(min_length=1)]
@@ -47,14 +47,14 @@ def parse_duration(text: str) -> timedelta:
 
 
 def parse_bytes(text: str) -> int:
-    """Read an amount of memory such as ``512MB`` or ``2GB``.
+    """Read an amount of bytes such as ``512MB`` or ``2GB``.
 
     Raises:
         ValueError: not a number with one of these units.
     """
     match = _BYTES.fullmatch(text.strip())
     if not match:
-        raise ValueError(f"{text!r} is no amount of memory: write a number and KB, MB or GB, as in '1GB'")
+        raise ValueError(f"{text!r} is no amount of bytes: write a number and KB, MB, GB or TB, as in '1GB'")
     return int(float(match[1]) * _BYTE_UNITS[match[2]])
 
 
@@ -184,6 +184,45 @@ class Collect(Struct, frozen=True, forbid_unknown_fields=True):
         parse_duration(self.interval)
 
 
+class LoadPolicy(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is made of observed loads. They are recorded in any case; ``plan`` makes heal and rebalance go by them.
+
+    ``weight`` and ``step`` say how an observation becomes a recorded value. Limits of traffic and CPU are for brokers
+    of which no limit was observed; of an observed disk plans fill at most the fraction ``disk_fill``.
+    """
+
+    plan: bool = False
+    every: str = "1h"
+    weight: Annotated[float, Meta(ge=0.001, le=1)] = 0.2
+    step: Annotated[float, Meta(ge=0.0001, le=0.5)] = 0.01
+    on_skew: Literal["nothing", "rebalance"] = "nothing"
+    trigger: float = 0.15
+    settle: float = 0.09
+    exact_counts: bool = False
+    max_bytes: str | None = None
+    disk_fill: Annotated[float, Meta(gt=0, le=1)] = 0.85
+    bytes_in_limit: str | None = None
+    bytes_out_limit: str | None = None
+    cpu_limit: Annotated[int, Meta(ge=0, le=2**50)] | None = None
+
+    def __post_init__(self) -> None:
+        """Reject what cannot be read, and bands that no broker could be in, while file and key are still known."""
+        parse_duration(self.every)
+        for amount in (self.max_bytes, self.bytes_in_limit, self.bytes_out_limit):
+            if amount is not None:
+                parse_bytes(amount)
+        if not 0 < self.settle <= self.trigger < 1:
+            raise ValueError(
+                f"settle is {self.settle} and trigger {self.trigger}: both must be above 0 and below 1, "
+                "and settle at most trigger"
+            )
+
+    @property
+    def least_interval(self) -> timedelta:
+        """How far apart two observations are at least."""
+        return parse_duration(self.every)
+
+
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     """What the planner does for a cluster, recorded with every plan that it makes."""
 
@@ -203,6 +242,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     exclude_topics: tuple[str, ...] = ()
     exclude_brokers: tuple[BrokerId, ...] = ()
     approval: tuple[Gated, ...] = ("rebalance",)
+    loads: LoadPolicy = field(default_factory=LoadPolicy)
 
     def __post_init__(self) -> None:
         """Reject durations that cannot be read, while file and key are still known."""
@@ -290,7 +330,7 @@ def parse_config(text: str, path: str) -> Config:
     file = _convert(document, _File, path, "")
     general = _convert(file.policy, Policy, path, "policy")
     clusters = {
-        name: _convert({**file.policy, **overrides}, Policy, path, f"clusters.{name}")
+        name: _convert(_overridden(file.policy, overrides), Policy, path, f"clusters.{name}")
         for name, overrides in file.clusters.items()
     }
     return Config(
@@ -304,6 +344,14 @@ def parse_config(text: str, path: str) -> Config:
         clusters=clusters,
         spark=file.spark,
     )
+
+
+def _overridden(general: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """The general policy with what a cluster's own says otherwise, in the section of loads too."""
+    policy = {**general, **own}
+    if isinstance(general.get("loads"), dict) and isinstance(own.get("loads"), dict):
+        policy["loads"] = {**general["loads"], **own["loads"]}
+    return policy
 
 
 def _with_security(source: Source, kafka: Kafka) -> Source:

@@ -21,6 +21,7 @@ Identifier = Annotated[str, Meta(min_length=1, max_length=MAX_ID_LENGTH)]
 Moment = Annotated[datetime, Meta(tz=True)]
 BrokerId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Capacity = Annotated[float, Meta(gt=0, lt=1e12)]
+Amount = Annotated[int, Meta(ge=0, le=2**50)]
 
 
 class Event(Struct, frozen=True, omit_defaults=True, tag_field="type"):
@@ -133,6 +134,56 @@ class AssignmentObserved(Event, frozen=True, kw_only=True, tag="assignment_obser
     partitions: list[ObservedPartition]
 
 
+class ObservedLoad(Struct, frozen=True):
+    """What one partition was measured to weigh; null or absent is not known."""
+
+    topic: str
+    partition: Annotated[int, Meta(ge=0, le=2**31 - 1)]
+    size: Amount | None = None
+    bytes_in: Amount | None = None
+    bytes_out: Amount | None = None
+
+
+class ObservedLogDir(Struct, frozen=True):
+    """A disk of a broker: bytes that it may hold, and bytes that it holds."""
+
+    path: Annotated[str, Meta(min_length=1)]
+    limit: Amount
+    used: Amount | None = None
+
+
+class ObservedLimits(Struct, frozen=True):
+    """What one broker can take; null or absent is not known."""
+
+    broker_id: BrokerId
+    disk: Amount | None = None
+    bytes_in: Amount | None = None
+    bytes_out: Amount | None = None
+    cpu: Amount | None = None
+    log_dirs: list[ObservedLogDir] | None = None
+
+
+class LoadObserved(Event, frozen=True, kw_only=True, tag="load_observed"):
+    """What partitions weigh and what brokers can take, whole or in part; the parts of one look share ``occurred_at``.
+
+    An object in ``partitions`` has ``topic`` and ``partition``, and ``size`` (bytes of one replica), ``bytes_in`` and
+    ``bytes_out`` (bytes a second) as far as they are known. One in ``brokers`` has ``broker_id``, and ``disk`` (bytes),
+    ``bytes_in``, ``bytes_out`` (bytes a second), ``cpu`` (hundredths of a byte a second) and ``log_dirs`` (objects with
+    ``path``, ``limit`` and ``used``). Partitions and brokers that the cluster does not have are left out of account, so
+    that a topic may be deleted while somebody measures. What is not named keeps the value that is known of it. Where
+    ``bytes_out`` are missing, they are ``bytes_out_per_byte_in`` times ``bytes_in``.
+    """
+
+    partitions: list[ObservedLoad] | None = None
+    brokers: list[ObservedLimits] | None = None
+    bytes_out_per_byte_in: Annotated[float, Meta(ge=0, le=1000)] | None = None
+
+    @property
+    def entity(self) -> str:
+        """The loads of the whole cluster."""
+        return "loads"
+
+
 class RebalanceRequested(Event, frozen=True, kw_only=True, tag="rebalance_requested"):
     """Somebody asks for an even cluster, for all topics or some, within a budget of moves or none."""
 
@@ -192,6 +243,7 @@ AnyEvent = (
     | BrokerLeft
     | BrokerChanged
     | AssignmentObserved
+    | LoadObserved
     | RebalanceRequested
     | PreferredElectionRequested
     | PlanApproved

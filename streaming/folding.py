@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from placement.model import Int32Array
+from streaming.loads.columns import loads_from_arrow
+from streaming.loads.records import TopicLoads
 from streaming.moves import Matrices, Roles, TopicMoves, no_replicas, roles_lookup
 
 _SPARSE = 4
@@ -46,9 +48,9 @@ class FlatMoves:
         )
 
 
-def flat_moves(table: pa.Table) -> FlatMoves:
-    """The column ``moves`` of rows of ``plans``, which must stand in the order of their versions."""
-    lists = _whole(table["moves"])
+def flat_moves(table: pa.Table, column: str = "moves") -> FlatMoves:
+    """The column ``moves``, or ``load_changes``, of rows of ``plans`` that stand in the order of their versions."""
+    lists = _whole(table[column])
     moves = lists.flatten()
     lengths = np.asarray(lists.value_lengths().fill_null(0)).astype(np.int64)
     names = moves.field("topic").dictionary_encode()
@@ -116,6 +118,12 @@ def layout_after(table: pa.Table) -> list[TopicMoves]:
         )
         for lo, hi in bounds
     ]
+
+
+def last_loads(table: pa.Table) -> list[TopicLoads]:
+    """The last loads of each partition that the versions in the table changed, one block a topic."""
+    changes = flat_moves(table, "load_changes")
+    return loads_from_arrow(changes.take(last_rows(places(changes))).moves)
 
 
 def _sizes(lists: pa.ListArray) -> NDArray[np.int64]:

@@ -15,8 +15,10 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from streaming.decisions.decision import moment_text, named
 from streaming.errors import HistoryError
-from streaming.folding import layout_after
+from streaming.folding import last_loads, layout_after
 from streaming.journal import versions_from_arrow
+from streaming.loads.columns import limits_from_rows
+from streaming.loads.known import KnownLoads
 from streaming.pruning import EVERYTHING, Span, newest_version, read, values
 from streaming.scanning import kept
 from streaming.schemas import PLANS, PROGRESS, QUARANTINE, Table
@@ -28,12 +30,13 @@ MAX_NAMED = 10
 _GREATEST = 2**63 - 1
 """No plan version is greater: the column is of 64 bits."""
 
+_LOADS = ("load_changes", "limit_changes")
 _HEADLINE = tuple(
     name
     for name in PLANS.schema.names
-    if name not in ("moves", "events", "broker_changes", "topic_changes", "app_id", "batch_id")
+    if name not in ("moves", "events", "broker_changes", "topic_changes", *_LOADS, "app_id", "batch_id")
 )
-_WHOLE = tuple(name for name in PLANS.schema.names if name not in ("app_id", "batch_id"))
+_WHOLE = tuple(name for name in PLANS.schema.names if name not in (*_LOADS, "app_id", "batch_id"))
 _STATE = (
     *("approval", "broker_changes", "topic_changes"),
     *(f"moves.{part}" for part in ("topic", "partition", "after", "leader", "isr", "end_offsets")),
@@ -131,6 +134,21 @@ class History:
     def since(self, cluster: str, plan_version: int) -> list[PlanVersion]:
         """The plan versions from the given one on, with their moves."""
         return list(versions_from_arrow(self.plans(_WHOLE, Span(cluster, plan_version))))
+
+    def loads(self, cluster: str, as_of: int | datetime | None = None) -> KnownLoads:
+        """The loads and limits of a cluster, folded from its journal, now, after a version, or at a moment."""
+        found = KnownLoads()
+        heads = self.plans(["kind"], _as_of(cluster, as_of))
+        observed = heads.filter(pc.equal(heads["kind"], "loads"))["plan_version"]
+        if observed:
+            last = heads["plan_version"][-1].as_py()
+            table = self.plans(["approval", *_LOADS], Span(cluster, observed[0].as_py(), last))
+            table = kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
+            found.take(
+                last_loads(table),
+                limits_from_rows([row for rows in table["limit_changes"].to_pylist() for row in rows or ()]),
+            )
+        return found
 
     def completed(self, cluster: str) -> set[int]:
         """The plan versions that were reported as carried out."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
 
-from streaming.moves import TopicMoves, from_arrow, to_arrow
+from streaming.loads.columns import limits_from_rows, limits_to_arrow, loads_from_arrow, loads_to_arrow
+from streaming.loads.records import count
+from streaming.moves import from_arrow, to_arrow
 from streaming.schemas import (
     BROKER_CHANGE_TYPE,
     EVENT_TYPE,
@@ -18,7 +20,7 @@ from streaming.schemas import (
     QUARANTINE,
     TOPIC_CHANGE_TYPE,
 )
-from streaming.version import Balance, BrokerRecord, EventRecord, Numbers, PlanVersion, TopicChange
+from streaming.version import Balance, BrokerRecord, EventRecord, LoadNumbers, Numbers, PlanVersion, TopicChange
 
 
 def versions_to_arrow(versions: Sequence[PlanVersion], app_id: str, batch_id: int) -> pa.Table:
@@ -42,6 +44,14 @@ def versions_to_arrow(versions: Sequence[PlanVersion], app_id: str, batch_id: in
             to_arrow([block for v in versions for block in v.moves]),
             [sum(block.partitions.size for block in v.moves) for v in versions],
         ),
+        "load_changes": _lists(
+            loads_to_arrow([block for v in versions for block in v.load_changes]),
+            [count(v.load_changes) for v in versions],
+        ),
+        "limit_changes": _lists(
+            limits_to_arrow([broker for v in versions for broker in v.limit_changes]),
+            [len(v.limit_changes) for v in versions],
+        ),
         "metrics": pa.array([numbers_to_dict(v.numbers) for v in versions], METRICS_TYPE),
     }
     return pa.table([_column(columns[f.name], f.type) for f in PLANS.schema], schema=PLANS.schema)
@@ -56,6 +66,7 @@ _SCALARS = (
     "kind",
     "cause",
     "approval",
+    "load_deadline",
     "policy",
     "software_version",
     "digest",
@@ -63,7 +74,8 @@ _SCALARS = (
 )
 
 
-_NUMBERS = tuple(f.name for f in fields(Numbers) if f.name not in ("before", "after"))
+_NUMBERS = tuple(f.name for f in fields(Numbers) if f.name not in ("before", "after", "loads"))
+_LOAD_NUMBERS = tuple(f.name for f in fields(LoadNumbers))
 _BALANCE = tuple(f.name for f in fields(Balance))
 
 
@@ -106,26 +118,37 @@ def numbers_to_dict(numbers: Numbers) -> dict[str, int]:
     for when in ("before", "after"):
         balance: Balance = getattr(numbers, when)
         flat |= {f"{name}_{when}": getattr(balance, name) for name in _BALANCE}
+    if numbers.loads is not None:
+        flat |= asdict(numbers.loads)
     return flat
 
 
 def numbers_from_dict(metrics: dict[str, int]) -> Numbers:
     """The inverse of :func:`numbers_to_dict`."""
     return Numbers(
-        **{f.name: metrics[f.name] for f in fields(Numbers) if f.name not in ("before", "after", "optimal")},
+        **{name: metrics[name] for name in _NUMBERS if name != "optimal"},
         optimal=bool(metrics["optimal"]),
         before=Balance(*(metrics[f"{f.name}_before"] for f in fields(Balance))),
         after=Balance(*(metrics[f"{f.name}_after"] for f in fields(Balance))),
+        loads=_load_numbers(metrics),
     )
+
+
+def _load_numbers(metrics: dict[str, int]) -> LoadNumbers | None:
+    """None where the plan was made by count, or by a release that knew nothing else."""
+    if metrics.get("moved_bytes") is None:
+        return None
+    return LoadNumbers(*(metrics[name] for name in _LOAD_NUMBERS))
 
 
 def versions_from_arrow(table: pa.Table) -> Iterator[PlanVersion]:
     """Rows of ``plans`` in the order given. Columns of details that were not read come back empty."""
     for batch in table.to_batches():
         names = set(batch.schema.names)
-        light = [name for name in batch.schema.names if name != "moves"]
+        light = [name for name in batch.schema.names if name not in ("moves", "load_changes")]
         for i, row in enumerate(batch.select(light).to_pylist()):
-            moves = _moves(batch.column("moves"), i) if "moves" in names else []
+            moves = from_arrow(_flat(batch.column("moves"), i)) if "moves" in names else []
+            loads = loads_from_arrow(_flat(batch.column("load_changes"), i)) if "load_changes" in names else []
             scalars: dict[str, Any] = {name: row.get(name) for name in _SCALARS}
             yield PlanVersion(
                 **scalars,
@@ -133,9 +156,12 @@ def versions_from_arrow(table: pa.Table) -> Iterator[PlanVersion]:
                 broker_changes=[BrokerRecord(**b) for b in row.get("broker_changes") or []],
                 topic_changes=[TopicChange(**t) for t in row.get("topic_changes") or []],
                 moves=moves,
+                load_changes=loads,
+                limit_changes=limits_from_rows(row.get("limit_changes") or []),
                 numbers=numbers_from_dict(row["metrics"]),
             )
 
 
-def _moves(column: pa.ListArray, row: int) -> list[TopicMoves]:
-    return from_arrow(column.slice(row, 1).flatten())
+def _flat(column: pa.ListArray, row: int) -> pa.StructArray:
+    """The structs in one row."""
+    return column.slice(row, 1).flatten()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, Final
 
 import numpy as np
@@ -190,7 +191,8 @@ def _dir_column(moves: Sequence[TopicMoves], n: int) -> pa.Array:
     kind = MOVE_TYPE.field("log_dirs").type
     if not any(m.log_dirs for m in moves):
         return pa.nulls(n, kind)
-    return pa.array([paths for m in moves for paths in m.log_dirs or [None] * m.partitions.size], kind)
+    named = (repeat(None, m.partitions.size) if m.log_dirs is None else m.log_dirs for m in moves)
+    return pa.array(list(chain.from_iterable(named)), kind)
 
 
 def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
@@ -208,7 +210,7 @@ def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
     olds, news = Matrices(columns["before"]), Matrices(columns["after"])
     roles = _roles_from(columns, len(array))
     dirs = columns.get("log_dirs")
-    named = dirs is not None and dirs.null_count < len(dirs)
+    dirs = None if dirs is None or dirs.null_count == len(dirs) else dirs
     return [
         TopicMoves(
             names.dictionary[int(codes[lo])].as_py(),
@@ -218,7 +220,7 @@ def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
             reasons[lo:hi],
             waves[lo:hi] if waves[lo:hi].any() else None,
             roles(lo, hi),
-            _dirs_of(dirs.slice(lo, hi - lo)) if named else None,
+            None if dirs is None else _dirs_of(dirs.slice(lo, hi - lo)),
         )
         for lo, hi in zip(starts.tolist(), ends.tolist(), strict=True)
     ]

@@ -24,6 +24,7 @@ from streaming.decisions.approvals import (
 from streaming.decisions.brokers import broker_changed, broker_joined, broker_left
 from streaming.decisions.deadlines import deadline_passed, next_burst
 from streaming.decisions.decision import Answer, Decision, History, NoEffect, Stale, balance, moment_text, named
+from streaming.decisions.loads import load_observed, loads_settled
 from streaming.decisions.moving import rebalance, replication_factor_changed
 from streaming.decisions.observed import assignment_observed
 from streaming.decisions.topics import partitions_added, topic_created, topic_deleted
@@ -36,6 +37,7 @@ from streaming.events import (
     BrokerLeft,
     ClusterResumed,
     Line,
+    LoadObserved,
     Outcome,
     PartitionsAdded,
     PlanApproved,
@@ -48,12 +50,13 @@ from streaming.events import (
     TopicCreated,
     TopicDeleted,
 )
+from streaming.loads.records import BrokerLimits
 from streaming.moves import TopicMoves, change_of, digest
 from streaming.seal import seal_of
 from streaming.state import ClusterState
 from streaming.version import HELD, EventRecord, Numbers, PlanVersion
 
-_COLLECTED: Final = ("topics", "membership")
+_COLLECTED: Final = ("topics", "membership", "loads")
 """Kinds that move nothing: several in a row share a version."""
 
 SOFTWARE_VERSION: Final = distribution_version("replica-planner")
@@ -159,6 +162,8 @@ class ClusterPlanner:
                 return broker_changed(state, event, policy)
             case AssignmentObserved():
                 return assignment_observed(state, event, policy, self._version)
+            case LoadObserved():
+                return load_observed(state, event, policy)
             case RebalanceRequested():
                 cause = f"rebalance requested by event {event.event_id}"
                 return rebalance(state, policy, cause, topics=event.topics, max_moves=event.max_moves)
@@ -188,8 +193,15 @@ class ClusterPlanner:
 
     def advance(self, now: datetime) -> None:
         """Let deadlines pass that are not after ``now``; those of one burst pass together, at the last of them."""
-        while not self.state.stopped and (burst := next_burst(self.state.deadlines(), self.policy.settle_time, now)):
-            self._accept(deadline_passed(self.state, self.policy, burst), [])
+        while not self.state.stopped:
+            settled = self.state.load_deadline
+            if burst := next_burst(self.state.deadlines(), self.policy.settle_time, now):
+                self._accept(deadline_passed(self.state, self.policy, burst), [])
+            elif settled is not None and settled <= now:
+                self._close()  # it may be what a proposal no longer holds for
+                self._accept(loads_settled(self.state, self.policy), [])
+            else:
+                return
 
     def _accept(self, decision: Decision, events: list[EventRecord]) -> None:
         """Make the decision part of the state and of a version."""
@@ -203,13 +215,28 @@ class ClusterPlanner:
         if not self._open:
             spread = balance(self.state.load, self.state.members())
             self._open_balance = Numbers(before=spread, after=spread)
+        if decision.approval in ("not_required", "approved"):
+            decision = self._forgetting(decision)
+            self.state.apply(decision.brokers, decision.topics, decision.moves)
+            self.state.loads.take(decision.loads, decision.limits)
+        if decision.kind in ("loads", "rebalance"):
+            self.state.load_deadline = decision.load_deadline
         self._open.append(decision)
         self._open_events += events
-        if decision.approval in ("not_required", "approved"):
-            self.state.apply(decision.brokers, decision.topics, decision.moves)
         self.state.remember(events)
         if decision.kind not in _COLLECTED:
             self._close()
+
+    def _forgetting(self, decision: Decision) -> Decision:
+        """The decision, and that nothing is known any more of what it ends."""
+        known = self.state.loads
+        loads = known.forgotten(decision.moves)
+        limits = [
+            BrokerLimits(b.broker_id) for b in decision.brokers if b.state == "gone" and b.broker_id in known.limits
+        ]
+        if not loads and not limits:
+            return decision
+        return replace(decision, loads=[*decision.loads, *loads], limits=[*decision.limits, *limits])
 
     def _close(self) -> None:
         """End the version that is being collected, if there is one."""
@@ -235,6 +262,9 @@ class ClusterPlanner:
             policy=self.policy.to_json(),
             software_version=SOFTWARE_VERSION,
             digest=first.digest or digest(moves),
+            load_changes=[block for decision in self._open for block in decision.loads],
+            limit_changes=[broker for decision in self._open for broker in decision.limits],
+            load_deadline=self._open[-1].load_deadline,
         )
         self.state.record(version)
         self.versions.append(version)
@@ -247,7 +277,12 @@ class ClusterPlanner:
     def _superseded(self, decision: Decision) -> int | None:
         """The proposal that can no longer be approved once this version is there."""
         waiting = self.state.proposal
-        if waiting is None or decision.approval == "reported" or decision.base_version == waiting.plan_version:
+        if (
+            waiting is None
+            or decision.approval == "reported"
+            or decision.kind == "loads"
+            or decision.base_version == waiting.plan_version
+        ):
             return None
         return waiting.plan_version
 

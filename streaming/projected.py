@@ -1,4 +1,4 @@
-"""The projections ``brokers`` and ``assignments`` against the journal that they are the fold of."""
+"""The projections against the journal that they are the fold of."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ import pyarrow.compute as pc
 
 from streaming.errors import HistoryError
 from streaming.history import History
+from streaming.loads.columns import limits_from_rows
+from streaming.loads.records import MEASURED, UNKNOWN, listed
 from streaming.rederive import Difference
-from streaming.schemas import ASSIGNMENTS, BROKERS
+from streaming.schemas import ASSIGNMENTS, BROKER_LIMITS, BROKERS, LOADS
 from streaming.version import PlanVersion
 
 
 def check_projections(history: History, cluster: str, known: Mapping[int, PlanVersion]) -> Difference | None:
-    """Every row of ``brokers`` and ``assignments`` is the last that the journal wrote, as far as they reach."""
+    """Every row of a projection is the last that the journal wrote, as far as it reaches."""
     for table, key, writes in (
         (BROKERS, ("broker_id",), _broker_writes),
         (ASSIGNMENTS, ("topic", "partition"), _assignment_writes),
+        (LOADS, ("topic", "partition"), _load_writes),
+        (BROKER_LIMITS, ("broker_id",), _limit_writes),
     ):
         try:
             rows = history.projection(table, cluster)
@@ -56,6 +60,23 @@ def _assignment_writes(known: Mapping[int, PlanVersion]) -> Writes:
     return writes
 
 
+def _load_writes(known: Mapping[int, PlanVersion]) -> Writes:
+    writes: Writes = defaultdict(list)
+    for number, version in known.items():
+        for topic, partition, *values in listed(version.load_changes if version.effective else ()):
+            written = tuple(None if value == UNKNOWN else value for value in values)
+            writes[topic, partition].append((number, written if any(v is not None for v in written) else None))
+    return writes
+
+
+def _limit_writes(known: Mapping[int, PlanVersion]) -> Writes:
+    writes: Writes = defaultdict(list)
+    for number, version in known.items():
+        for broker in version.limit_changes if version.effective else ():
+            writes[broker.broker_id,].append((number, broker if broker.is_known else None))
+    return writes
+
+
 def _compare_projection(
     cluster: str, name: str, key: tuple[str, ...], rows: pa.Table, written: Writes
 ) -> Difference | None:
@@ -80,6 +101,10 @@ def _compare_projection(
 def _value(name: str, row: dict[str, Any]) -> Any:
     if name == ASSIGNMENTS.name:
         return row["replicas"]
+    if name == LOADS.name:
+        return tuple(row[measured] for measured in MEASURED)
+    if name == BROKER_LIMITS.name:
+        return limits_from_rows([row])[0]
     return tuple(row[field] for field in ("rack", "capacity", "state", "since", "deadline"))
 
 

@@ -1,4 +1,4 @@
-"""``brokers`` and ``assignments``: the state as tables, merged behind the journal.
+"""``brokers``, ``assignments``, ``loads`` and ``broker_limits``: the state as tables, merged behind the journal.
 
 They can be thrown away: what is missing is folded from the journal at the next start. Merging takes seconds,
 so it happens on a thread of its own, and never holds up a batch.
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from streaming.behind import Behind
+from streaming.loads.columns import limit_row, loads_to_arrow
+from streaming.loads.records import LIMITED, MEASURED
 from streaming.maintenance import maintain
 from streaming.moves import to_arrow
-from streaming.schemas import ASSIGNMENTS, BROKERS, Table
+from streaming.schemas import ASSIGNMENTS, BROKER_LIMITS, BROKERS, LOADS, Table
 from streaming.session import beside
 from streaming.tables import Tables
 from streaming.version import PlanVersion
@@ -26,7 +28,20 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger(__name__)
 
-_KEYS: Final = {BROKERS.name: ("cluster_id", "broker_id"), ASSIGNMENTS.name: ("cluster_id", "topic", "partition")}
+_KEYS: Final = {
+    BROKERS.name: ("cluster_id", "broker_id"),
+    ASSIGNMENTS.name: ("cluster_id", "topic", "partition"),
+    LOADS.name: ("cluster_id", "topic", "partition"),
+    BROKER_LIMITS.name: ("cluster_id", "broker_id"),
+}
+
+_GONE: Final = {
+    BROKERS.name: "false",
+    ASSIGNMENTS.name: "size(s.replicas) = 0",
+    LOADS.name: " AND ".join(f"s.{name} IS NULL" for name in MEASURED),
+    BROKER_LIMITS.name: " AND ".join([*(f"s.{name} IS NULL" for name in LIMITED), "size(s.log_dirs) = 0"]),
+}
+"""Rows that say that there is nothing any more."""
 
 
 def broker_rows(versions: Sequence[PlanVersion]) -> pa.Table:
@@ -60,6 +75,33 @@ def assignment_rows(versions: Sequence[PlanVersion]) -> pa.Table:
     return _last(pa.concat_tables(parts), ASSIGNMENTS)
 
 
+def load_rows(versions: Sequence[PlanVersion]) -> pa.Table:
+    """The last loads of every partition that these versions changed; null where they are not known."""
+    parts = [pa.Table.from_pylist([], LOADS.schema)]
+    for version in versions:
+        if version.effective and version.load_changes:
+            changes = loads_to_arrow(version.load_changes)
+            n = len(changes)
+            columns = [
+                pa.array([version.cluster_id] * n, pa.string()),
+                *changes.flatten(),
+                pa.array([version.plan_version] * n, pa.int64()),
+            ]
+            parts.append(pa.table(columns, schema=LOADS.schema))
+    return _last(pa.concat_tables(parts), LOADS)
+
+
+def limit_rows(versions: Sequence[PlanVersion]) -> pa.Table:
+    """The last limits of every broker that these versions changed; null where there are none."""
+    rows = [
+        {"cluster_id": v.cluster_id, "plan_version": v.plan_version} | limit_row(broker)
+        for v in versions
+        if v.effective
+        for broker in v.limit_changes
+    ]
+    return _last(pa.Table.from_pylist(rows, BROKER_LIMITS.schema), BROKER_LIMITS)
+
+
 def _last(rows: pa.Table, table: Table) -> pa.Table:
     """The last row of every key."""
     numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
@@ -67,10 +109,18 @@ def _last(rows: pa.Table, table: Table) -> pa.Table:
     return rows.take(kept["row_max"].combine_chunks().sort())
 
 
+_PROJECTIONS: Final = (
+    (BROKERS, broker_rows),
+    (ASSIGNMENTS, assignment_rows),
+    (LOADS, load_rows),
+    (BROKER_LIMITS, limit_rows),
+)
+
+
 def merge_statement(tables: Tables, table: Table, source: str) -> str:
     """The MERGE that brings a projection up to date; doing it again, or late, changes nothing."""
     keys = " AND ".join(f"t.{key} = s.{key}" for key in _KEYS[table.name])
-    gone = "size(s.replicas) = 0" if table is ASSIGNMENTS else "false"
+    gone = f"({_GONE[table.name]})"
     return (
         f"MERGE INTO {tables.identifier(table)} t USING {source} s ON {keys} "
         f"WHEN MATCHED AND s.plan_version > t.plan_version AND {gone} THEN DELETE "
@@ -80,12 +130,13 @@ def merge_statement(tables: Tables, table: Table, source: str) -> str:
 
 
 def merge(spark: SparkSession, tables: Tables, versions: Sequence[PlanVersion]) -> None:
-    """Bring both projections up to these versions.
+    """Bring the projections up to these versions.
 
     ``spark`` must be a session that nothing else writes with: the commit's ``userMetadata`` is a setting of it.
     """
     spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", brought(versions))
-    for table, rows in ((BROKERS, broker_rows(versions)), (ASSIGNMENTS, assignment_rows(versions))):
+    for table, rows_of in _PROJECTIONS:
+        rows = rows_of(versions)
         if rows.num_rows:
             view = f"changed_{table.name}"
             spark.createDataFrame(rows).createOrReplaceTempView(view)

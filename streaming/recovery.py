@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 
 from streaming.batch import NEVER, Memory
 from streaming.journal import versions_from_arrow
+from streaming.loads.columns import LOAD_TYPE, limits_from_rows, loads_from_arrow
 from streaming.moves import TopicMoves, matrices, no_replicas, roles_lookup
-from streaming.schemas import ASSIGNMENTS, BROKERS, PLANS, PROGRESS, QUARANTINE
+from streaming.schemas import ASSIGNMENTS, BROKER_LIMITS, BROKERS, LOADS, PLANS, PROGRESS, QUARANTINE
 from streaming.state import ClusterState
 from streaming.tables import Tables
 from streaming.version import HELD, BrokerRecord, PlanVersion
@@ -23,6 +24,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+
+_CHANGES: Final = {
+    "broker_changes": BROKERS,
+    "moves": ASSIGNMENTS,
+    "load_changes": LOADS,
+    "limit_changes": BROKER_LIMITS,
+}
+"""What versions change, and the projection that has the last of it."""
+
+_OF_LOADS: Final = (LOADS, BROKER_LIMITS)
+_LIGHT: Final = [name for name in PLANS.schema.names if name not in _CHANGES]
+_HEADS: Final = [name for name in _LIGHT if name not in ("events", "topic_changes")]
 
 
 def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> Memory:
@@ -36,7 +50,7 @@ def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int)
     mine = journal.filter(pc.equal(journal["app_id"], app_id))
     memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
     memory.deadlines = _deadlines(journal)
-    memory.behind = _behind(spark, tables, _reach(journal))
+    memory.behind = _behind(spark, tables, _reach(journal), _with_loads(journal))
     memory.partial = (batch_id, _with_rows_of(spark, tables, app_id, batch_id))
     return memory
 
@@ -60,27 +74,45 @@ def load_states(
     assignments = tables.read(spark, ASSIGNMENTS, ASSIGNMENTS.schema.names, clusters=names)
     _take_brokers(states, brokers)
     _take_assignments(states, assignments)
-    for version in versions_from_arrow(_read_journal(spark, tables, names, _reach(brokers), _reach(assignments))):
+    reach = {BROKERS.name: _reach(brokers), ASSIGNMENTS.name: _reach(assignments)}
+    light = tables.read(spark, PLANS, _LIGHT, clusters=names)
+    weighed = _with_loads(light)
+    if weighed:
+        loads, limits = (tables.read(spark, table, table.schema.names, clusters=names) for table in _OF_LOADS)
+        reach |= {LOADS.name: _reach(loads), BROKER_LIMITS.name: _reach(limits)}
+        _take_loads(states, loads, limits)
+    for version in versions_from_arrow(_journal(spark, tables, light, reach)):
         states[version.cluster_id].fold(version)
     _take_seen(states, spark, tables, app_id, batch_id)
     return states
 
 
-def _behind(spark: SparkSession, tables: Tables, last: dict[str, int]) -> list[PlanVersion]:
+def _changes(version: PlanVersion) -> bool:
+    return any((version.broker_changes, version.moves, version.load_changes, version.limit_changes))
+
+
+def _with_loads(journal: pa.Table) -> set[str]:
+    """The clusters of which loads were ever observed."""
+    return set(journal.filter(pc.equal(journal["kind"], "loads"))["cluster_id"].unique().to_pylist())
+
+
+def _behind(spark: SparkSession, tables: Tables, last: dict[str, int], weighed: set[str]) -> list[PlanVersion]:
     """Versions that changed something which a projection does not have yet, with that change only.
 
-    ``last`` is the last version of each cluster.
+    ``last`` is the last version of each cluster, ``weighed`` are those of which loads were observed.
     """
-    light = [name for name in PLANS.schema.names if name not in ("moves", "broker_changes")]
     behind: list[PlanVersion] = []
-    for table, column in ((BROKERS, "broker_changes"), (ASSIGNMENTS, "moves")):
+    for column, table in _CHANGES.items():
+        among = {name: v for name, v in last.items() if table not in _OF_LOADS or name in weighed}
+        if not among:
+            continue
         reach = _reach(tables.read(spark, table, ["cluster_id", "plan_version"]))
-        clusters = sorted(name for name, version in last.items() if reach.get(name, 0) < version)
+        clusters = sorted(name for name, version in among.items() if reach.get(name, 0) < version)
         if clusters:
             beyond = min(reach.get(name, 0) for name in clusters)
-            rows = tables.read(spark, PLANS, [*light, column], beyond=beyond, clusters=clusters)
+            rows = tables.read(spark, PLANS, [*_HEADS, column], beyond=beyond, clusters=clusters)
             versions = (v for v in versions_from_arrow(rows) if v.plan_version > reach.get(v.cluster_id, 0))
-            behind += [v for v in versions if v.effective and (v.broker_changes or v.moves)]
+            behind += [v for v in versions if v.effective and _changes(v)]
     return sorted(behind, key=lambda v: (v.cluster_id, v.plan_version))
 
 
@@ -103,8 +135,9 @@ def _deadlines(journal: pa.Table) -> dict[str, datetime]:
 
 
 def find_version(spark: SparkSession, tables: Tables, cluster_id: str, plan_version: int) -> PlanVersion | None:
-    """One version from the journal, whole."""
-    found = tables.read(spark, PLANS, PLANS.schema.names, beyond=plan_version - 1, clusters=[cluster_id])
+    """One version from the journal, whole but for its loads."""
+    columns = [name for name in PLANS.schema.names if name not in ("load_changes", "limit_changes")]
+    found = tables.read(spark, PLANS, columns, beyond=plan_version - 1, clusters=[cluster_id])
     return next((v for v in versions_from_arrow(found) if v.plan_version == plan_version), None)
 
 
@@ -138,26 +171,33 @@ def _take_assignments(states: dict[str, ClusterState], table: pa.Table) -> None:
         states[clusters.dictionary[int(cluster_codes[lo])].as_py()].apply((), (), [block])
 
 
+def _take_loads(states: dict[str, ClusterState], loads: pa.Table, limits: pa.Table) -> None:
+    ordered = loads.sort_by([("cluster_id", "ascending"), ("topic", "ascending"), ("partition", "ascending")])
+    for name, state in states.items():
+        own = ordered.filter(pc.equal(ordered["cluster_id"], name)).combine_chunks()
+        columns = [own[field.name].combine_chunks() for field in LOAD_TYPE]
+        changes = pa.StructArray.from_arrays(columns, fields=list(LOAD_TYPE))
+        rows = limits.filter(pc.equal(limits["cluster_id"], name)).to_pylist()
+        state.loads.take(loads_from_arrow(changes), limits_from_rows(rows))
+
+
 def _reach(projection: pa.Table) -> dict[str, int]:
     """Up to which version a projection has each cluster."""
     reach = projection.group_by("cluster_id").aggregate([("plan_version", "max")])
     return dict(zip(reach["cluster_id"].to_pylist(), reach["plan_version_max"].to_pylist(), strict=True))
 
 
-def _read_journal(
-    spark: SparkSession,
-    tables: Tables,
-    names: Sequence[str],
-    brokers_at: dict[str, int],
-    assignments_at: dict[str, int],
-) -> pa.Table:
-    """All versions in order; what they changed only as far as a projection may not have it yet."""
-    light = [name for name in PLANS.schema.names if name not in ("moves", "broker_changes")]
-    journal = tables.read(spark, PLANS, light, clusters=names)
-    present = journal["cluster_id"].unique().to_pylist()
-    for column, reach in (("broker_changes", brokers_at), ("moves", assignments_at)):
-        beyond = min((reach.get(cluster, 0) for cluster in present), default=0)
-        recent = tables.read(spark, PLANS, ["cluster_id", "plan_version", column], beyond=beyond, clusters=names)
+def _journal(spark: SparkSession, tables: Tables, light: pa.Table, reach: dict[str, dict[str, int]]) -> pa.Table:
+    """All versions in order; what they changed only as far as a projection may not have it yet.
+
+    ``reach`` says how far each projection has each cluster; what those that are not in it have, was never changed.
+    """
+    journal, present = light, light["cluster_id"].unique().to_pylist()
+    for column, table in _CHANGES.items() if present else ():
+        if table.name not in reach:
+            continue
+        beyond = min((reach[table.name].get(cluster, 0) for cluster in present), default=0)
+        recent = tables.read(spark, PLANS, ["cluster_id", "plan_version", column], beyond=beyond, clusters=present)
         journal = _beside(journal, recent)
     return journal.sort_by([("cluster_id", "ascending"), ("plan_version", "ascending")])
 

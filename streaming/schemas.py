@@ -7,7 +7,9 @@ from typing import Final, get_args
 
 import pyarrow as pa
 
+from placement.loads.model import WEIGHTS
 from streaming.events import Outcome
+from streaming.loads.columns import LIMIT_TYPE, LOAD_TYPE
 from streaming.moves import MOVE_TYPE
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
@@ -59,6 +61,9 @@ METRICS_TYPE: Final = pa.struct(
             "replicas_max_after",
             "leaders_min_after",
             "leaders_max_after",
+            "moved_bytes",
+            "lower_bound_bytes",
+            *(f"residual_{weight}" for weight in WEIGHTS),
         )
     ]
 )
@@ -92,6 +97,9 @@ PLANS: Final = Table(
             pa.field("broker_changes", pa.list_(BROKER_CHANGE_TYPE)),
             pa.field("topic_changes", pa.list_(TOPIC_CHANGE_TYPE)),
             pa.field("moves", pa.list_(MOVE_TYPE)),
+            pa.field("load_changes", pa.list_(LOAD_TYPE)),
+            pa.field("limit_changes", pa.list_(LIMIT_TYPE)),
+            pa.field("load_deadline", TIMESTAMP),
             pa.field("metrics", METRICS_TYPE),
             pa.field("policy", pa.string()),
             pa.field("software_version", pa.string()),
@@ -156,6 +164,18 @@ ASSIGNMENTS: Final = Table(
     append_only=False,
 )
 
+LOADS: Final = Table(
+    "loads",
+    pa.schema([pa.field("cluster_id", pa.string()), *LOAD_TYPE, pa.field("plan_version", pa.int64())]),
+    append_only=False,
+)
+
+BROKER_LIMITS: Final = Table(
+    "broker_limits",
+    pa.schema([pa.field("cluster_id", pa.string()), *LIMIT_TYPE, pa.field("plan_version", pa.int64())]),
+    append_only=False,
+)
+
 METRICS: Final = Table(
     "metrics",
     pa.schema(
@@ -177,7 +197,7 @@ METRICS: Final = Table(
     append_only=True,
 )
 
-TABLES: Final = (PLANS, QUARANTINE, PROGRESS, BROKERS, ASSIGNMENTS, METRICS)
+TABLES: Final = (PLANS, QUARANTINE, PROGRESS, BROKERS, ASSIGNMENTS, LOADS, BROKER_LIMITS, METRICS)
 
 
 def sql_type(kind: pa.DataType) -> str:

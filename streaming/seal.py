@@ -7,7 +7,7 @@ lead to another plan: a cause, a policy that did not matter, the outcome of an e
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from hashlib import sha256
 from operator import attrgetter
@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.loads.columns import limit_row
 from streaming.moves import TopicMoves
 from streaming.version import Balance, BrokerRecord, EventRecord, Numbers, PlanVersion, TopicChange
 
@@ -24,7 +25,7 @@ from streaming.version import Balance, BrokerRecord, EventRecord, Numbers, PlanV
 _EVENT, _BROKER, _TOPIC = (
     attrgetter(*(f.name for f in fields(kind))) for kind in (EventRecord, BrokerRecord, TopicChange)
 )
-_PLAIN = attrgetter(*(f.name for f in fields(Numbers) if f.name not in ("before", "after")))
+_PLAIN = attrgetter(*(f.name for f in fields(Numbers) if f.name not in ("before", "after", "loads")))
 _BALANCE = attrgetter(*(f.name for f in fields(Balance)))
 
 _ABSENT: Final = -1
@@ -57,8 +58,24 @@ def seal_of(version: PlanVersion, previous: str) -> str:
         version.software_version,
         version.digest,
         version.supersedes,
+        *_of_loads(version),
     ]
     return sha256(msgspec.json.encode(_row(row))).hexdigest()
+
+
+def _of_loads(version: PlanVersion) -> list[Any]:
+    """What a version says of loads; nothing where it says nothing, so that older rows keep their seals."""
+    dirs = [[block.topic, block.log_dirs] for block in version.moves if block.log_dirs is not None]
+    said = [version.load_changes, version.limit_changes, version.load_deadline, version.numbers.loads, dirs]
+    if not any(said):
+        return []
+    changes = sha256()
+    for block in version.load_changes:
+        changes.update(f"{block.topic} {block.partitions.size}\n".encode())
+        changes.update(block.partitions.astype("<i8").tobytes() + block.values.astype("<i8").tobytes())
+    limits = [limit_row(broker) for broker in version.limit_changes]
+    numbers = None if version.numbers.loads is None else asdict(version.numbers.loads)
+    return [changes.hexdigest(), limits, version.load_deadline, numbers, dirs]
 
 
 def _details(moves: Sequence[TopicMoves]) -> list[str]:

@@ -17,6 +17,7 @@ from placement import Assignment, Broker, Load
 from placement.fleet import Fleet, fleet_of
 from placement.model import NO_BROKER, Int32Array
 from placement.verify import Members
+from streaming.loads.known import KnownLoads
 from streaming.moves import Roles, TopicMoves, unknown_roles
 from streaming.version import MEMBERS, BrokerRecord, EventRecord, PlanVersion, TopicChange
 
@@ -69,7 +70,8 @@ class _Live:
 class ClusterState:
     """What is known of one cluster after ``version``. ``stopped`` says why it is not planned, if it is not.
 
-    ``moving`` are the last versions that moved replicas, newest first.
+    ``moving`` are the last versions that moved replicas, newest first. ``load_deadline`` is when it is to be rebalanced
+    by load, unless newer loads say otherwise.
     """
 
     cluster_id: str
@@ -83,6 +85,8 @@ class ClusterState:
     moving: tuple[int, ...] = ()
     seal: str = ""
     load: Load = field(default_factory=Load.empty)
+    loads: KnownLoads = field(default_factory=KnownLoads)
+    load_deadline: datetime | None = None
     _live: _Live | None = None
     _due: Sequence[BrokerRecord] | None = None
     _topic_bytes: int = 0
@@ -91,6 +95,7 @@ class ClusterState:
         """Take over a version from the journal."""
         if version.effective:
             self.apply(version.broker_changes, version.topic_changes, version.moves)
+            self.loads.take(version.load_changes, version.limit_changes)
         self.record(version)
 
     def apply(
@@ -112,10 +117,12 @@ class ClusterState:
         self.version = version.plan_version
         self.seal = version.seal or self.seal
         self.remember(version.events)
-        if version.approval != "reported":
+        if version.approval != "reported" and version.kind != "loads":
             self.proposal = version if version.approval == "proposed" else None
         if version.effective and version.kind in MOVING_KINDS:
             self.moving = (version.plan_version, *self.moving[: _MOVING_KEPT - 1])
+        if version.kind in ("loads", "rebalance"):
+            self.load_deadline = version.load_deadline
         if version.kind in ("stop", "resume"):
             self.stopped = version.cause if version.kind == "stop" else ""
 
@@ -214,13 +221,15 @@ class ClusterState:
 
     def next_deadline(self) -> datetime | None:
         """When time alone may change this cluster; never while it is stopped."""
-        due = self.deadlines()
-        return due[0].deadline if due and not self.stopped else None
+        if self.stopped:
+            return None
+        due = [broker.deadline for broker in self.deadlines()[:1]]
+        return min((moment for moment in (*due, self.load_deadline) if moment is not None), default=None)
 
     def size(self) -> int:
         """About how many bytes of memory the state takes."""
         records = OVERHEAD * (len(self.brokers) + len(self.clocks))
-        return self._topic_bytes + records + SEEN_OVERHEAD * len(self.seen)
+        return self._topic_bytes + records + SEEN_OVERHEAD * len(self.seen) + self.loads.size()
 
     def deadlines(self) -> Sequence[BrokerRecord]:
         """The brokers with a deadline, earliest first."""

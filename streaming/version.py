@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from placement import Broker
 from streaming.events import Outcome
+from streaming.loads.records import BrokerLimits, TopicLoads
 from streaming.moves import TopicMoves
 
 Kind = Literal[
@@ -25,6 +26,7 @@ Kind = Literal[
     "restore",
     "stop",
     "resume",
+    "loads",
 ]
 Approval = Literal["not_required", "proposed", "approved", "rejected", "reported"]
 BrokerStatus = Literal["alive", "failed", "dead", "draining", "gone"]
@@ -102,8 +104,29 @@ class Balance:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadNumbers:
+    """What a plan by load costs and brings, in bytes.
+
+    ``lower_bound_bytes`` is certified. The residuals are how far the worst broker ends outside its band, in thousandths
+    of its share, rounded up; 0 within.
+    """
+
+    moved_bytes: int
+    lower_bound_bytes: int
+    residual_disk: int
+    residual_bytes_in: int
+    residual_bytes_out: int
+    residual_cpu: int
+    residual_replicas: int
+    residual_leaders: int
+
+
+@dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a plan costs and brings; ``lower_bound`` is proved, ``gap`` is what it may cost too much."""
+    """What a plan costs and brings; ``lower_bound`` is proved, ``gap`` is what it may cost too much.
+
+    ``loads`` is there where it was made by load.
+    """
 
     partitions_changed: int = 0
     moved_replicas: int = 0
@@ -113,13 +136,15 @@ class Numbers:
     leader_changes: int = 0
     before: Balance = Balance()
     after: Balance = Balance()
+    loads: LoadNumbers | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PlanVersion:
     """One version of one cluster's plan: what came in, what changed, what was decided, and why.
 
-    ``supersedes`` names the proposal that can no longer be approved because of this version.
+    ``supersedes`` names the proposal that can no longer be approved because of this version. ``load_deadline`` is when
+    the cluster is to be rebalanced by load, unless newer loads say otherwise.
     """
 
     cluster_id: str
@@ -139,6 +164,9 @@ class PlanVersion:
     digest: str = ""
     supersedes: int | None = None
     seal: str = ""
+    load_changes: Sequence[TopicLoads] = ()
+    limit_changes: Sequence[BrokerLimits] = ()
+    load_deadline: datetime | None = None
 
     @property
     def effective(self) -> bool:

@@ -59,6 +59,12 @@ class EventsFor:
         rows = [{"topic": t, "partition": p, "replicas": b} for (t, p), b in replicas.items()]
         return self.event("assignment_observed", f"observe @{minute}", minute, partitions=rows)
 
+    def weighed(self, sizes: Mapping[tuple[str, int], int], minute: float = 0, **fields: Any) -> bytes:
+        """Loads by topic and partition; writes and reads are a hundredth of the size a second."""
+        rows = [{"topic": t, "partition": p, "size": n, "bytes_in": n // 100, "bytes_out": n // 100}
+                for (t, p), n in sizes.items()]  # fmt: skip
+        return self.event("load_observed", f"weigh @{minute}", minute, partitions=rows, **fields)
+
     def rebalance(self, minute: float = 0, **fields: Any) -> bytes:
         return self.event("rebalance_requested", f"rebalance @{minute}", minute, **fields)
 

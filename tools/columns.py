@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from placement.loads.model import WEIGHTS
+
 ABOUT: Final = {
     "plans": "The journal: one row a plan version of a cluster, without gaps from 1.",
     "quarantine": "One row a received event that no plan records.",
     "plan_progress": "One row a report of whoever carries plans out.",
     "brokers": "One row a broker: the journal's fold.",
     "assignments": "One row a partition: the journal's fold.",
+    "loads": "One row a partition of which a load was observed: the journal's fold.",
+    "broker_limits": "One row a broker of which a limit was observed: the journal's fold.",
     "metrics": "One row a micro-batch that received or decided something.",
 }
 
@@ -45,21 +49,53 @@ _MOVE: Final = {
     "leader": "the leader, where it was observed",
     "isr": "the in-sync replicas, where they were observed",
     "end_offsets": "log end offsets of the replicas, where they were observed",
+    "log_dirs": "the directory of each replica after, where one is named; `any` is Kafka's choice",
 }
 
-_NUMBERS: Final = {
-    "partitions_changed": "partitions that change",
-    "moved_replicas": "replicas that are copied",
-    "lower_bound": "replicas that every plan with the same balance must copy",
-    "gap": "how many the plan may copy too much",
-    "optimal": "1 where it is proved that none is",
-    "leader_changes": "partitions whose preferred leader changes",
-} | {
-    f"{what}_{which}_{when}": f"the {'fewest' if which == 'min' else 'most'} {words} on one broker {when} the plan"
-    for what, words in (("replicas", "replicas"), ("leaders", "preferred leaders"))
-    for which in ("min", "max")
-    for when in ("before", "after")
+_LOAD: Final = {
+    "topic": "the topic",
+    "partition": "the partition",
+    "size": "bytes of one replica, smoothed; null where it is not known",
+    "bytes_in": "bytes a second that are written, smoothed; of a broker, that it can take",
+    "bytes_out": "bytes a second that are read, smoothed; of a broker, that it can give",
 }
+
+_LIMIT: Final = {
+    "broker_id": "the broker",
+    "disk": "bytes that it can hold; null where it is not known",
+    "bytes_in": "bytes a second that it can take in",
+    "bytes_out": "bytes a second that it can give out",
+    "cpu": "hundredths of a byte a second, by the model of planning by load",
+    "log_dirs": "its disks",
+    "log_dirs.path": "as in `log.dirs`",
+    "log_dirs.limit": "bytes that it may hold",
+    "log_dirs.used": "bytes that it holds, in steps",
+}
+
+_NUMBERS: Final = (
+    {
+        "partitions_changed": "partitions that change",
+        "moved_replicas": "replicas that are copied",
+        "lower_bound": "replicas that every plan with the same balance must copy",
+        "gap": "how many the plan may copy too much",
+        "optimal": "1 where it is proved that none is",
+        "leader_changes": "partitions whose preferred leader changes",
+    }
+    | {
+        f"{what}_{which}_{when}": f"the {'fewest' if which == 'min' else 'most'} {words} on one broker {when} the plan"
+        for what, words in (("replicas", "replicas"), ("leaders", "preferred leaders"))
+        for which in ("min", "max")
+        for when in ("before", "after")
+    }
+    | {
+        "moved_bytes": "bytes that are copied; null where the plan was made by count",
+        "lower_bound_bytes": "certified: bytes that every plan which comes as close to the bands must copy",
+    }
+    | {
+        f"residual_{weight}": f"how far the worst broker ends outside its band of {weight}, in thousandths of its share"
+        for weight in WEIGHTS
+    }
+)
 
 MEANING: Final = {
     "cluster_id": "the cluster",
@@ -78,6 +114,9 @@ MEANING: Final = {
     "topic_changes.topic": "the topic",
     "topic_changes.strategy": "the strategy that placed it; null where it is gone",
     "moves": "partitions that change",
+    "load_changes": "loads as they are recorded from then on; all null where nothing is known any more",
+    "limit_changes": "limits of brokers as they are recorded from then on",
+    "load_deadline": "when the cluster is to be rebalanced by load, unless newer loads say otherwise",
     "metrics": "what the plan costs and brings",
     "policy": "the policy that it was decided under, as JSON",
     "software_version": "the release that planned it",
@@ -103,7 +142,11 @@ MEANING: Final = {
     **_BROKER,
     **{f"broker_changes.{name}": meaning for name, meaning in _BROKER.items()},
     **{name: meaning for name, meaning in _MOVE.items() if name != "reason"},
+    **_LIMIT,
+    **_LOAD,
     **{f"moves.{name}": meaning for name, meaning in _MOVE.items()},
+    **{f"load_changes.{name}": meaning for name, meaning in _LOAD.items()},
+    **{f"limit_changes.{name}": meaning for name, meaning in _LIMIT.items()},
     "moved_replicas": _NUMBERS["moved_replicas"],
     **{f"metrics.{name}": meaning for name, meaning in _NUMBERS.items()},
 }

@@ -30,6 +30,7 @@ SECTIONS: Final[dict[str, type[Any]]] = {
     "`[job]`": config.Job,
     "`[monitoring]`": config.Monitoring,
     "`[policy]`, and `[clusters.NAME]` for one cluster": config.Policy,
+    "`[policy.loads]`, and `[clusters.NAME.loads]` for one cluster": config.LoadPolicy,
     "`[kafka]`": config.Kafka,
     "`[collect]`": config.Collect,
 }

@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import ceil
 from typing import Final
 
 import numpy as np
 
-from placement import Load, Replan
+from placement import Load, LoadReport, Replan
+from streaming.loads.records import BrokerLimits, TopicLoads
 from streaming.moves import TopicMoves
 from streaming.state import ClusterState
-from streaming.version import Approval, Balance, BrokerRecord, Kind, Numbers, PlanVersion, TopicChange
+from streaming.version import (
+    Approval,
+    Balance,
+    BrokerRecord,
+    Kind,
+    LoadNumbers,
+    Numbers,
+    PlanVersion,
+    TopicChange,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +39,9 @@ class Decision:
     approval: Approval = "not_required"
     base_version: int | None = None
     digest: str = ""
+    loads: Sequence[TopicLoads] = ()
+    limits: Sequence[BrokerLimits] = ()
+    load_deadline: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +91,13 @@ def numbers_of(
         leader_changes=plan.leader_changes,
         before=balance(state.load, brokers),
         after=balance(after, brokers),
+        loads=None if plan.loads is None else _load_numbers(plan.loads),
     )
+
+
+def _load_numbers(report: LoadReport) -> LoadNumbers:
+    residuals = {f"residual_{weight}": ceil(1000 * left) for weight, left in report.residuals().items()}
+    return LoadNumbers(report.moved_bytes, report.lower_bound_bytes, **residuals)
 
 
 def named(items: Sequence[object], most: int = MAX_NAMED) -> str:

@@ -11,13 +11,19 @@ import numpy as np
 
 from placement import PlacementError, Replan, WaveLimits, in_waves, replan, replicas_up, verify
 from placement.model import NO_BROKER, Int32Array
-from streaming.config import Policy
+from placement.verify_loads import limit_problems
+from streaming.config import Policy, parse_bytes
 from streaming.decisions.decision import Answer, Decision, NoEffect, numbers_of
 from streaming.errors import PlannerError, RejectedEvent
 from streaming.events import ReplicationFactorChanged
+from streaming.loads.planning import band_of, loads_of
 from streaming.moves import moves_of
 from streaming.state import ClusterState
 from streaming.version import MEMBERS, BrokerRecord, Kind
+
+
+class NoRoomError(PlacementError):
+    """Brokers cannot take what they would have to."""
 
 
 def heal(state: ClusterState, policy: Policy, cause: str, brokers: Sequence[BrokerRecord]) -> Decision:
@@ -29,7 +35,7 @@ def heal(state: ClusterState, policy: Policy, cause: str, brokers: Sequence[Brok
     if not state.has_lost_replicas(members):
         return Decision("membership", cause, brokers=brokers)
     try:
-        plan = _replan(state, policy, members, mode="heal")
+        plan = _replan(state, policy, members, mode="heal", **_by_load(state, policy, members))
     except PlacementError as error:
         return Decision("membership", f"{cause}; not healed: {error}", brokers=brokers)
     return _decision("heal", cause, state, policy, plan, brokers=brokers, members=members)
@@ -44,7 +50,7 @@ def rebalance(
     topics: Sequence[str] | None = None,
     max_moves: int | None = None,
 ) -> Answer:
-    """Even out the cluster with the fewest moves.
+    """Even out the cluster with the fewest moves, or by load with the fewest bytes.
 
     Raises:
         RejectedEvent: a topic is not known, or no plan can be made, and no broker change is to be taken over.
@@ -54,12 +60,10 @@ def rebalance(
         raise RejectedEvent(f"topic {unknown[0]} is not known")
     if not state.topics:
         return Decision("membership", cause, brokers=brokers) if brokers else NoEffect("the cluster has no topics")
-    budgets = [m for m in (max_moves, policy.max_moves) if m is not None]
     members = members_after(state, brokers)
+    terms = _by_load(state, policy, members) | _budget(state, policy, max_moves)
     try:
-        plan = _replan(
-            state, policy, members, mode="rebalance", only=topics, max_moves=min(budgets) if budgets else None
-        )
+        plan = _replan(state, policy, members, mode="rebalance", only=topics, **terms)
     except PlacementError as error:
         if brokers:
             return Decision("membership", f"{cause}; not rebalanced: {error}", brokers=brokers)
@@ -118,6 +122,34 @@ def members_after(state: ClusterState, brokers: Sequence[BrokerRecord]) -> list[
     return [merged[b] for b in sorted(merged) if merged[b].state in MEMBERS]
 
 
+def held_brokers(members: Sequence[BrokerRecord], policy: Policy) -> list[int]:
+    """Brokers that keep what they have and get nothing."""
+    held = {b.broker_id for b in members if b.state == "failed" or b.broker_id in policy.exclude_brokers}
+    return sorted(held - {b.broker_id for b in members if b.state in ("dead", "draining")})
+
+
+def goes_by_load(state: ClusterState, policy: Policy) -> bool:
+    """Whether heal and rebalance go by load."""
+    return policy.loads.plan and bool(state.loads.topics)
+
+
+def _by_load(state: ClusterState, policy: Policy, members: Sequence[BrokerRecord]) -> dict[str, Any]:
+    """What ``replan`` is told of loads."""
+    if not goes_by_load(state, policy):
+        return {}
+    brokers = [b.broker_id for b in members]
+    loads = loads_of(state.loads, state.assignment(), brokers, policy.loads)
+    return {"loads": loads, "band": band_of(policy.loads)}
+
+
+def _budget(state: ClusterState, policy: Policy, max_moves: int | None) -> dict[str, int]:
+    """What a rebalance may copy: what the request says and policy allows, in bytes where it goes by load."""
+    if max_moves is None and policy.loads.max_bytes is not None and goes_by_load(state, policy):
+        return {"max_bytes": parse_bytes(policy.loads.max_bytes)}
+    budgets = [m for m in (max_moves, policy.max_moves) if m is not None]
+    return {"max_moves": min(budgets)} if budgets else {}
+
+
 def _replan(
     state: ClusterState,
     policy: Policy,
@@ -128,23 +160,30 @@ def _replan(
     exclude: Sequence[str] = (),
     **options: Any,
 ) -> Replan:
-    """Plan on the whole cluster. A failed broker in its grace keeps what it has and gets nothing."""
+    """Plan on the whole cluster. A failed broker in its grace keeps what it has and gets nothing.
+
+    Raises:
+        NoRoomError: the plan puts more on a broker than it can take.
+        PlacementError: there is no plan.
+        PlannerError: the plan is unsound.
+    """
     wanted = None if only is None else set(only)
     excluded = {*exclude} | {
         name
         for name in state.topics
         if (wanted is not None and name not in wanted) or any(fnmatchcase(name, p) for p in policy.exclude_topics)
     }
-    held = {b.broker_id for b in members if b.state == "failed" or b.broker_id in policy.exclude_brokers}
-    held -= {b.broker_id for b in members if b.state in ("dead", "draining")}
     plan = replan(
         state.assignment(),
         [b.to_core() for b in members],
         mode=mode,
         exclude_topics=sorted(excluded),
-        exclude_brokers=sorted(held),
+        exclude_brokers=held_brokers(members, policy),
         **options,
     )
+    full = next(limit_problems(plan), "")
+    if full:
+        raise NoRoomError(full)
     check = verify(plan)
     if not check:
         raise PlannerError(

@@ -7,6 +7,7 @@ from typing import Any
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
+from streaming.loads.records import listed
 from tests.job_folder import JobFolder
 
 Row = dict[str, Any]
@@ -36,9 +37,31 @@ def folded_assignments(job: JobFolder) -> list[Row]:
     return [row for row in found.values() if row["replicas"]]
 
 
+def folded_loads(job: JobFolder) -> list[Row]:
+    found: dict[tuple[str, str, int], Row] = {}
+    for row in effective_versions(job):
+        written = {"cluster_id": row["cluster_id"], "plan_version": row["plan_version"]}
+        found |= {(row["cluster_id"], c["topic"], c["partition"]): c | written for c in row["load_changes"] or ()}
+    return [row for row in found.values() if any(row[name] is not None for name in ("size", "bytes_in", "bytes_out"))]
+
+
+def folded_limits(job: JobFolder) -> list[Row]:
+    found: dict[tuple[str, int], Row] = {}
+    for row in effective_versions(job):
+        written = {"cluster_id": row["cluster_id"], "plan_version": row["plan_version"]}
+        found |= {(row["cluster_id"], c["broker_id"]): c | written for c in row["limit_changes"] or ()}
+    limited = ("disk", "bytes_in", "bytes_out", "cpu")
+    return [row for row in found.values() if row["log_dirs"] or any(row[name] is not None for name in limited)]
+
+
 def assert_projected(spark: SparkSession, job: JobFolder) -> None:
-    """The journal, its fold by the job's own code, and both projections say the same."""
-    for name, folded in (("brokers", folded_brokers(job)), ("assignments", folded_assignments(job))):
+    """The journal, its fold by the job's own code, and the projections say the same."""
+    for name, folded in (
+        ("brokers", folded_brokers(job)),
+        ("assignments", folded_assignments(job)),
+        ("loads", folded_loads(job)),
+        ("broker_limits", folded_limits(job)),
+    ):
         table = spark.createDataFrame(job.delta(name).to_pyarrow_table())
         expected = spark.createDataFrame([[row[c] for c in table.columns] for row in folded], table.schema)
         assert_df_equality(table, expected, ignore_row_order=True)
@@ -51,3 +74,10 @@ def assert_projected(spark: SparkSession, job: JobFolder) -> None:
         states = {row["broker_id"]: row["state"] for row in folded_brokers(job) if row["cluster_id"] == cluster}
         assert job.layout(cluster) == replicas
         assert job.brokers(cluster) == states
+        known = job.history.loads(cluster)
+        sizes = {
+            (row["topic"], row["partition"]): row["size"] for row in folded_loads(job) if row["cluster_id"] == cluster
+        }
+        assert {(t, p): size for t, p, size, _, _ in listed(known.topics.values())} == sizes
+        limited = {row["broker_id"] for row in folded_limits(job) if row["cluster_id"] == cluster}
+        assert set(known.limits) == limited

@@ -47,7 +47,7 @@ def test_moves_come_back_from_arrow(changes: dict[tuple[str, int], tuple[list[in
     assert [(m.topic, list(m.rows())) for m in from_arrow(array)] == [(m.topic, list(m.rows())) for m in moves]
     assert array.to_pylist() == [
         {"topic": m.topic, "partition": p, "before": old, "after": new, "reason": reason}
-        | {"wave": None, "leader": None, "isr": None, "end_offsets": None}
+        | {"wave": None, "leader": None, "isr": None, "end_offsets": None, "log_dirs": None}
         for m in moves
         for p, old, new, reason in m.rows()
     ]

@@ -23,17 +23,34 @@ PAST = [
         east.manual("logs", {0: [2]}, minute=1),
         west.joined(1),
         west.manual("orders", {0: [1]}, minute=1),
+        east.weighed(
+            {("orders", 0): 1000, ("orders", 5): 3000, ("logs", 0): 70},
+            minute=1,
+            brokers=[{"broker_id": 1, "disk": 9000}, {"broker_id": 2, "log_dirs": [{"path": "/d", "limit": 9}]}],
+        ),
+        west.weighed({("orders", 0): 10}, minute=1),
     ],
     [
         east.left(1, "unregistered", minute=2),
         east.deleted("logs", minute=3),
         west.joined(2, minute=3),
         west.deleted("orders", minute=4),
+        east.weighed({("orders", 0): 2000}, minute=90, brokers=[{"broker_id": 3, "cpu": 7}]),
     ],
 ]
 FUTURE = [
-    [east.joined(1, "a", minute=5), east.rebalance(minute=6), east.grown("orders", 3, minute=7)],
-    [east.left(4, "decommissioned", minute=8), east.created("clicks", 2, 1, minute=9), west.created("late", minute=9)],
+    [
+        east.joined(1, "a", minute=95),
+        east.rebalance(minute=96),
+        east.grown("orders", 3, minute=97),
+        east.weighed({("orders", 6): 500}, minute=200),
+    ],
+    [
+        east.left(4, "decommissioned", minute=208),
+        east.created("clicks", 2, 1, minute=209),
+        west.created("late", minute=209),
+        west.weighed({("late", 0): 5}, minute=210),
+    ],
 ]
 
 
@@ -78,10 +95,12 @@ def go_back(spark: SparkSession, job: JobFolder, table: str) -> None:
 def test_a_deleted_topic_and_a_broker_that_is_gone(spark: SparkSession, past: JobFolder) -> None:
     rows = {(row["cluster_id"], row["topic"]) for row in past.rows("assignments")}
     assert rows == {("east", "orders")}
+    assert {(row["cluster_id"], row["topic"]) for row in past.rows("loads")} == {("east", "orders")}
+    assert {row["broker_id"] for row in past.rows("broker_limits")} == {2, 3}
     assert {b["broker_id"]: b["state"] for b in past.rows("brokers") if b["cluster_id"] == "east"}[1] == "gone"
 
 
-@pytest.mark.parametrize("removed", [("brokers", "assignments"), ("assignments",)])
+@pytest.mark.parametrize("removed", [("brokers", "assignments", "loads", "broker_limits"), ("assignments",)])
 def test_projections_that_were_removed_are_rebuilt_without_a_new_event(
     spark: SparkSession, job: JobFolder, removed: tuple[str, ...]
 ) -> None:
@@ -93,7 +112,7 @@ def test_projections_that_were_removed_are_rebuilt_without_a_new_event(
     assert job.rows("plans") == plans
 
 
-@pytest.mark.parametrize("behind", ["brokers", "assignments"])
+@pytest.mark.parametrize("behind", ["brokers", "assignments", "loads"])
 def test_a_projection_behind_the_other_catches_up_while_planning_goes_on(
     spark: SparkSession, job: JobFolder, undisturbed: JobFolder, behind: str
 ) -> None:

@@ -27,6 +27,7 @@ from tests.streaming.writing import project, write_batches
 
 Row = dict[str, Any]
 CONF = '[policy]\napproval = ["rebalance"]\ndefault_replication_factor = 2\nsettle = "0s"\n'
+BY_LOAD = '[policy.loads]\nplan = true\non_skew = "rebalance"\nevery = "5m"\nweight = 0.5\n'
 
 
 def verified(root: Path) -> Difference | None:
@@ -36,9 +37,9 @@ def verified(root: Path) -> Difference | None:
     return found.difference
 
 
-def random_history(seed: int, batches: int) -> tuple[Driver, list[Any]]:
+def random_history(seed: int, batches: int, more: str = "") -> tuple[Driver, list[Any]]:
     """Everything that can happen, in batches of several events; times run ahead and back a little."""
-    rng, driver, results = random.Random(seed), Driver(CONF), []
+    rng, driver, results = random.Random(seed), Driver(CONF + more), []
     results.append(driver.racks({"a": [1, 2, 3], "b": [4, 5, 6], "c": [7, 8, 9]}))
     minute = 1.0
     for number in range(batches):
@@ -75,8 +76,21 @@ def event(driver: Driver, rng: random.Random, minute: float, number: int) -> byt
         "plan_rejected": named,
         "plan_rolled_back": named,
         "plan_progress": {"plan_version": version, "state": "completed"},
+        "load_observed": {
+            "partitions": [
+                {
+                    "topic": f"t{t}",
+                    "partition": p,
+                    "size": rng.choice([None, rng.randrange(300, 1000)]),
+                    "bytes_in": 10 * t,
+                }
+                for t in range(8)
+                for p in range(rng.randrange(12))
+            ],
+            "brokers": [{"broker_id": broker, "disk": 10**9, "log_dirs": [{"path": "/d", "limit": 10**9}]}],
+        },
     }
-    kind = rng.choice(list(kinds))
+    kind = rng.choice([*kinds, "load_observed"])
     again = {"event_id": f"e{rng.randrange(1, 30)}"} if rng.random() < 0.1 else {}
     return driver.event(kind, minute=minute, **kinds[kind], **again)
 
@@ -88,6 +102,16 @@ def test_an_honest_journal_comes_out_the_same(tmp_path: Path, seed: int) -> None
     project(tmp_path, driver.journal)
     assert verified(tmp_path) is None
     assert len({version.kind for version in driver.journal}) >= 4
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+def test_an_honest_journal_with_plans_by_load_comes_out_the_same(tmp_path: Path, seed: int) -> None:
+    driver, results = random_history(seed, 25, BY_LOAD)
+    write_batches(tmp_path, *results)
+    project(tmp_path, driver.journal)
+    assert verified(tmp_path) is None
+    assert any(version.numbers.loads for version in driver.journal)
+    assert sum(len(version.load_changes) for version in driver.journal) > 1
 
 
 @pytest.mark.parametrize("changed", [None, 3, 60])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from streaming.journal import quarantine_to_arrow, versions_to_arrow
+from streaming.loads.columns import limits_from_rows
+from streaming.loads.records import MEASURED
 from streaming.microbatch import BatchResult
-from streaming.projections import assignment_rows, broker_rows, brought
-from streaming.schemas import ASSIGNMENTS, BROKERS
+from streaming.projections import assignment_rows, broker_rows, brought, limit_rows, load_rows
+from streaming.schemas import ASSIGNMENTS, BROKER_LIMITS, BROKERS, LOADS
 from streaming.version import PlanVersion
 
 
@@ -25,18 +28,21 @@ def write_batches(root: Path, *batches: BatchResult, app: str = "app") -> None:
 
 
 def project(root: Path, versions: list[PlanVersion]) -> None:
-    """Write both projections as they are after these versions."""
+    """Write the projections as they are after these versions."""
     assignments = assignment_rows(versions)
     assignments = assignments.filter([bool(replicas) for replicas in assignments["replicas"].to_pylist()])
     write_deltalake(root / BROKERS.name, broker_rows(versions), mode="overwrite")
     write_deltalake(root / ASSIGNMENTS.name, assignments, mode="overwrite")
+    loads = load_rows(versions).to_pylist()
+    there = [row for row in loads if any(row[name] is not None for name in MEASURED)]
+    write_deltalake(root / LOADS.name, pa.Table.from_pylist(there, LOADS.schema), mode="overwrite")
+    limits = [row for row in limit_rows(versions).to_pylist() if limits_from_rows([row])[0].is_known]
+    write_deltalake(root / BROKER_LIMITS.name, pa.Table.from_pylist(limits, BROKER_LIMITS.schema), mode="overwrite")
 
 
 def rewrite(root: Path, table: str, change: object) -> None:
     """Replace the rows of a table by what ``change`` makes of them, as somebody with write access could."""
     rows = DeltaTable(root / table).to_pyarrow_table().to_pylist()
     schema = DeltaTable(root / table).to_pyarrow_table().schema
-    import pyarrow as pa
-
     assert callable(change)
     write_deltalake(root / table, pa.Table.from_pylist(change(rows), schema), mode="overwrite")
