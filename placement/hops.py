@@ -72,18 +72,20 @@ def _known_places(
     """Hops to places where the partition was before or has its home: all of them, they are few."""
     problem = state.problem
     for places in (problem.origin, problem.home):
+        away = (places >= 0) & ~(places[:, :, None] == state.current[:, None, :]).any(axis=2)
+        left = np.flatnonzero(away.any(axis=1)[row])
         for column in range(places.shape[1]):
-            broker = places[row, column]
-            usable = (broker >= 0) & (broker < problem.fleet.usable)
-            at = np.flatnonzero(usable & (local[broker] >= 0))
-            at = at[~(state.current[row[at]] == broker[at][:, None]).any(axis=1)]
-            at = at[state.accepts(row[at], slot[at], broker[at])]
-            price = place_cost(state, row[at], broker[at]) - place_cost(
-                state, row[at], state.current[row[at], slot[at]]
-            )
+            broker = places[row[left], column]
+            usable = (broker >= 0) & (broker < problem.fleet.usable) & (local[broker] >= 0)
+            at, broker = left[usable], broker[usable]
+            elsewhere = away[row[at], column]
+            at, broker = at[elsewhere], broker[elsewhere]
+            kept = state.accepts(row[at], slot[at], broker)
+            at, broker = at[kept], broker[kept]
+            price = place_cost(state, row[at], broker) - place_cost(state, row[at], state.current[row[at], slot[at]])
             order = np.argsort(-price, kind="stable")
             at, price = at[order], price[order]
-            b, c = source[at], local[broker[at]]
+            b, c = source[at], local[broker[order]]
             # Later entries win in a fancy assignment, so the cheapest comes last.
             better = price < hops.cost[b, c]
             b, c, at, price = b[better], c[better], at[better], price[better]

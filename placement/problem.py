@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -46,20 +46,33 @@ class Problem:
     closed: Int64Array
     layout: Int32Array
     layout_topic: Int32Array
+    _some_pinned: bool = field(init=False)
+    _some_held: bool = field(init=False)
+    _some_confined: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note what occurs at all: windows are asked for in every step, and most problems have none of it."""
+        object.__setattr__(self, "_some_pinned", bool(self.pinned.any()))
+        object.__setattr__(self, "_some_held", bool((self.start >= self.fleet.usable).any()))
+        object.__setattr__(self, "_some_confined", bool(self.confined.any()))
 
     def stay(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
         """Pinned replicas of each row in the given rack; arguments pair up, shape ``(m,)``."""
+        if not self._some_pinned:
+            return np.zeros(rows.size, np.int64)
         return count_in_rack(self.fleet, np.where(self.pinned[rows], self.start[rows], NO_BROKER), rack)
 
     def size(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
         """Replicas of each row that the given rack can hold; arguments pair up, shape ``(m,)``."""
         fleet = self.fleet
-        held = np.where(self.start[rows] >= fleet.usable, self.start[rows], NO_BROKER)
-        size = fleet.rack_size[rack] + count_in_rack(fleet, held, rack)
-        at = np.flatnonzero(self.confined[rows])
-        hosts = self.origin[rows[at]]
-        size[at] = count_in_rack(fleet, np.where(hosts < fleet.present, hosts, NO_BROKER), rack[at])
-        return np.asarray(size)
+        size = fleet.rack_size[rack].astype(np.int64)
+        if self._some_held:
+            size += count_in_rack(fleet, np.where(self.start[rows] >= fleet.usable, self.start[rows], NO_BROKER), rack)
+        if self._some_confined:
+            at = np.flatnonzero(self.confined[rows])
+            hosts = self.origin[rows[at]]
+            size[at] = count_in_rack(fleet, np.where(hosts < fleet.present, hosts, NO_BROKER), rack[at])
+        return size
 
     def dropped(self) -> BoolArray:
         """Rows that give up replicas which they could have kept, bool, shape ``(q,)``."""

@@ -73,8 +73,9 @@ class State:
         source = replicas[np.arange(row.size), slot]
         result = np.asarray((replicas != np.asarray(broker)[:, None]).all(axis=1))
         confined = np.flatnonzero(self.problem.confined[row])
-        hosts = self.problem.origin[row[confined]]
-        result[confined] &= (hosts == np.asarray(broker)[confined][:, None]).any(axis=1)
+        if confined.size:
+            hosts = self.problem.origin[row[confined]]
+            result[confined] &= (hosts == np.asarray(broker)[confined][:, None]).any(axis=1)
         rack = fleet.rack[broker]
         crossing = np.flatnonzero(result & ((source == NO_BROKER) | (fleet.rack[source] != rack)))
         result[crossing] = self._window_allows(row[crossing], source[crossing], rack[crossing])
