@@ -42,7 +42,11 @@ def place_of(source: Source) -> str:
 def _to_folder(source: FilesSource, data: bytes) -> None:
     """A new file, complete when its name appears; names sort by time."""
     if "://" in source.path:
-        raise InputError(f"{source.path}: events can be handed over to a local folder only", path=source.path)
+        raise InputError(
+            f"{source.path}: events can be handed over to a local folder only: put the file there with the storage's own "
+            "tools, or name a folder in [source] path",
+            path=source.path,
+        )
     folder = Path(source.path)
     name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.jsonl"
     try:

@@ -112,7 +112,10 @@ def make_event(event_type: str, given: Mapping[str, str | None]) -> bytes:
     cls = EVENT_TYPES[event_type]
     foreign = sorted(set(fields) - set(cls.__struct_fields__))
     if foreign:
-        raise InputError(f"{event_type} has no field {foreign[0]}", path="--" + foreign[0].replace("_", "-"))
+        raise InputError(
+            f"{event_type} has no field {foreign[0]}: there are {', '.join(cls.__struct_fields__)}",
+            path="--" + foreign[0].replace("_", "-"),
+        )
     fields.setdefault("event_id", str(uuid.uuid4()))
     fields.setdefault("occurred_at", datetime.now(UTC))
     try:
