@@ -212,8 +212,8 @@ def replan(
         checked = check(plan)
     if not checked:
         raise InputError(
-            f"{current_file}: no plan is written, because it fails its own check: {checked.violations[0]}; that is a fault "
-            "of the planner: report it with this file and the brokers",
+            f"{current_file}: no plan is written, because it fails its own check: {checked.violations[0]}; that is a "
+            "fault of the planner: report it with this file and the brokers",
             path=current_file,
         )
     write_text(out, _json(plan.moves, after=True) if plan.loads is None else _json_with_dirs(plan.moves, plan.loads))
