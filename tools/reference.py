@@ -33,6 +33,10 @@ SECTIONS: Final[dict[str, type[Any]]] = {
     "`[policy.loads]`, and `[clusters.NAME.loads]` for one cluster": config.LoadPolicy,
     "`[kafka]`": config.Kafka,
     "`[collect]`": config.Collect,
+    "`[collect.capacities]`": config.Capacities,
+    "`[collect.capacities.brokers.ID]`": config.Capacity,
+    '`[collect.rates]` with `type = "csv"`': config.CsvRates,
+    '`[collect.rates]` with `type = "prometheus"`': config.PrometheusRates,
 }
 
 

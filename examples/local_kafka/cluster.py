@@ -41,13 +41,17 @@ def free_port() -> int:
 class LocalKafka:
     """A KRaft cluster; use it in a ``with`` statement, or :meth:`start` and :meth:`stop` it.
 
+    Each broker has ``disks`` log directories.
     Listener ``PLAINTEXT`` is always there; with ``security`` there are ``SASL_SSL`` (PLAIN and SCRAM) and ``SSL``
     (a client certificate is asked for) as well. Leaders stay where they are until somebody elects others, and topics
     are never created by asking for them.
     """
 
-    def __init__(self, folder: Path, racks: Mapping[int, str], *, security: Security | None = None) -> None:
+    def __init__(
+        self, folder: Path, racks: Mapping[int, str], *, security: Security | None = None, disks: int = 1
+    ) -> None:
         self.folder = folder
+        self.disks = disks
         self.security = security
         self.brokers: dict[int, Node] = {}
         self._racks = dict(racks)
@@ -120,7 +124,7 @@ class LocalKafka:
 
     def _new_broker(self, broker: int, rack: str) -> Node:
         ports = {listener: free_port() for listener in self._listeners}
-        node = Node(self.folder / f"broker-{broker}", self._broker_settings(broker, rack, ports))
+        node = Node(self.folder / f"broker-{broker}", self._broker_settings(broker, rack, ports), self.disks)
         node.format_plainly(self._cluster_id)
         self.brokers[broker], self._ports[broker] = node, ports
         return node

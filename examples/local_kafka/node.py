@@ -22,8 +22,9 @@ _JVM: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xsha
 
 
 def new_id() -> str:
-    """A random id as Kafka writes them."""
-    return urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    """A random id as Kafka writes them; like Kafka's own it does not look like an option of a command."""
+    found = urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    return new_id() if found.startswith("-") else found
 
 
 def java(main_class: str, *arguments: str) -> list[str]:
@@ -34,17 +35,18 @@ def java(main_class: str, *arguments: str) -> list[str]:
 
 
 class Node:
-    """A controller or broker with its settings, data and log in ``folder``."""
+    """A controller or broker with its settings, log and ``disks`` directories of data in ``folder``."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, object]) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, object], disks: int = 1) -> None:
         self.folder = folder
+        self.log_dirs = [folder / ("data" if disks == 1 else f"data-{n}") for n in range(1, disks + 1)]
         self.id = int(str(settings["node.id"]))
         self.log = folder / "log.txt"
         self._settings = folder / "server.properties"
         self._process: subprocess.Popen[bytes] | None = None
         self._start_of_log = 0
         folder.mkdir(parents=True)
-        settings = {"log.dirs": folder / "data", **settings}
+        settings = {"log.dirs": ",".join(map(str, self.log_dirs)), **settings}
         self._settings.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
 
     def format(self, cluster_id: str, *options: str) -> None:
@@ -54,10 +56,11 @@ class Node:
 
     def format_plainly(self, cluster_id: str) -> None:
         """Prepare the storage of a broker: of what the tool writes it needs this file alone, and no JVM to write it."""
-        (self.folder / "data").mkdir()
-        (self.folder / "data" / "meta.properties").write_text(
-            f"version=1\ncluster.id={cluster_id}\nnode.id={self.id}\ndirectory.id={new_id()}\n"
-        )
+        for log_dir in self.log_dirs:
+            log_dir.mkdir()
+            (log_dir / "meta.properties").write_text(
+                f"version=1\ncluster.id={cluster_id}\nnode.id={self.id}\ndirectory.id={new_id()}\n"
+            )
 
     @property
     def is_running(self) -> bool:

@@ -18,12 +18,12 @@ from kafka.errors import (
     UnknownBrokerIdError,
     for_code,
 )
-from kafka.protocol.consumer import ListOffsetsRequest
 
 from streaming.apply.seen import Seen, seen_in
 from streaming.apply.tasks import Place, Replicas
 from streaming.errors import ClusterError
 from streaming.live.connection import Connection
+from streaming.live.offsets import read_offsets
 from streaming.live.snapshot import read_snapshot
 
 PATIENCE: Final = 60.0
@@ -31,9 +31,6 @@ PATIENCE: Final = 60.0
 
 _AGAIN: Final = 0.2
 _PREFERRED: Final = 0
-_DEBUGGING_CONSUMER: Final = -2
-_LATEST: Final = -1
-_OFFSETS_TIMEOUT_MS: Final = 1000
 _PASSING: Final = (UnknownBrokerIdError, BrokerNotAvailableError, ClusterError)
 """What asking again with a new client mends, beside the errors that the client itself calls retriable."""
 
@@ -143,17 +140,14 @@ class Cluster:
         }
 
     def end_offsets(self, wanted: Mapping[int, Collection[Place]]) -> dict[tuple[int, Place], int]:
-        """Log end offsets of replicas, asked of the brokers that hold them; nothing where one does not say at once.
-
-        Followers answer only those who ask as Kafka's own debugging consumer, which the client has no call for.
-        """
+        """Log end offsets of replicas, asked of the brokers that hold them; nothing where one does not say at once."""
         try:
             return {
-                (broker, (topic.name, partition.partition_index)): partition.offset
+                (broker, place): offset
                 for broker, places in sorted(wanted.items())
-                for topic in self.ask(partial(_ask_for_offsets, broker=broker, places=places), patience=0).topics
-                for partition in topic.partitions
-                if partition.error_code == NoError.errno
+                for place, offset in self.ask(
+                    partial(read_offsets, broker=broker, places=places, of_followers=True), patience=0
+                ).items()
             }
         except ClusterError:
             return {}
@@ -187,20 +181,6 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _ask_for_offsets(admin: KafkaAdminClient, *, broker: int, places: Collection[Place]) -> Any:
-    topic, partition = ListOffsetsRequest.ListOffsetsTopic, ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
-    request = ListOffsetsRequest(
-        replica_id=_DEBUGGING_CONSUMER,
-        isolation_level=0,
-        timeout_ms=_OFFSETS_TIMEOUT_MS,
-        topics=[
-            topic(name, [partition(partition_index=p, current_leader_epoch=-1, timestamp=_LATEST) for _, p in group])
-            for name, group in groupby(sorted(places), key=lambda place: place[0])
-        ],
-    )
-    return admin._manager.run(admin._manager.send, request, broker)
 
 
 def _reason(error: type[KafkaError]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -29,7 +30,8 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
 
     The first look tells the whole cluster; later ones, also after a restart, what became different: brokers that join,
     fail or return, topics that come, grow or go, replicas, leaders and ISR. What Kafka asks for by way of security
-    stands in the section [kafka] of the conf; the password may be in REPLICA_PLANNER_KAFKA_PASSWORD.
+    stands in the section [kafka] of the conf; the password may be in REPLICA_PLANNER_KAFKA_PASSWORD. Where the section
+    [collect] says how often, loads are looked at as well: sizes, rates, disks.
 
     \b
     Examples:
@@ -39,6 +41,7 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
     config = load_config(conf)
     from streaming.cli.watching import say
     from streaming.collect.collector import Collector, watch
+    from streaming.collect.load_watch import LoadWatch
     from streaming.delivery import deliver
     from streaming.live.connection import Connection
     from streaming.monitoring.logs import log_to_screen
@@ -46,9 +49,11 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
     log_to_screen(config.monitoring.log)
     connection = Connection.to(bootstrap_server, config.kafka)
     pause = interval or parse_duration(config.collect.interval).total_seconds()
+    hand_over = partial(deliver, config.source)
+    loads = partial(LoadWatch, settings=config.collect, deliver=hand_over, say=say) if config.collect.loads else None
     with (
         _stopped_by_signals() as stop,
-        Collector(connection, cluster, config.collect.state, lambda lines: deliver(config.source, lines)) as collector,
+        Collector(connection, cluster, config.collect.state, hand_over, loads) as collector,
     ):
         if once:
             found = collector.poll()

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 
@@ -15,15 +15,13 @@ from kafka.errors import KafkaError
 from msgspec.structs import replace
 
 from streaming.collect.differ import believed, news
-from streaming.collect.memory import MemoryFile, as_lines
+from streaming.collect.load_watch import LoadWatch
+from streaming.collect.memory import Deliver, Memory, MemoryFile, as_lines, next_moment
 from streaming.errors import AnotherClusterError, StreamingError
 from streaming.events import AnyEvent, encode
 from streaming.guard import only_collector
 from streaming.live.connection import Connection
 from streaming.live.snapshot import Snapshot, read_snapshot
-
-Deliver = Callable[[bytes], None]
-"""Hands lines to the job's source; raises a :class:`StreamingError` if it cannot."""
 
 _REQUEST_SECONDS: Final = 3.0
 _MOST_SECONDS: Final = 10.0
@@ -39,8 +37,17 @@ class Collector:
         cluster_id: what events call the cluster.
     """
 
-    def __init__(self, connection: Connection, cluster_id: str | None, state: str, deliver: Deliver) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        cluster_id: str | None,
+        state: str,
+        deliver: Deliver,
+        watch_loads: Callable[[str], LoadWatch] | None = None,
+    ) -> None:
         """Connect; without ``cluster_id`` the cluster is called what Kafka calls it.
+
+        ``watch_loads`` makes for the cluster of that name what looks at its loads; without it nobody does.
 
         Raises:
             ClusterError: the cluster cannot be reached.
@@ -56,9 +63,10 @@ class Collector:
         try:
             kafka_id = self._look().id
             self.cluster_id = cluster_id or kafka_id
-            self._file = MemoryFile(state, self.cluster_id)
+            self._file = MemoryFile(state, self.cluster_id, Memory)
             self._held.enter_context(only_collector(self._file.path))
             self._memory = self._file.read()
+            self._loads = watch_loads(self.cluster_id) if watch_loads else None
         except BaseException:
             self.close()
             raise
@@ -71,6 +79,8 @@ class Collector:
             StreamingError: the events cannot be handed over, or the memory not be written.
         """
         self._send()
+        if self._loads:
+            self._loads.send()
         now = self._look()
         known = self._memory.snapshot
         if known and known.id != now.id:
@@ -81,18 +91,17 @@ class Collector:
             )
         after = believed(known, self._earlier, now) if known else now
         self._earlier = now
-        if after == known:
-            return []
-        at = self._next_moment()
+        events = self._tell(known, after) if after != known else []
+        if self._loads and self._admin:
+            events += self._loads.poll(self._admin, now)
+        return events
+
+    def _tell(self, known: Snapshot | None, after: Snapshot) -> list[AnyEvent]:
+        at = next_moment(self._memory.observed_at)
         events = news(known, after, self.cluster_id, at)
         self._remember(after, at, tuple(encode(event).decode() for event in events))
         self._send()
         return events
-
-    def _next_moment(self) -> datetime:
-        """Now, or just after the last look where the clock was set back: older news would count for nothing."""
-        now, last = datetime.now(UTC), self._memory.observed_at
-        return now if last is None or now > last else last + timedelta(microseconds=1)
 
     def _remember(self, snapshot: Snapshot, at: datetime, unsent: tuple[str, ...]) -> None:
         memory = replace(self._memory, snapshot=snapshot, observed_at=at, unsent=unsent)

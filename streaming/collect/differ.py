@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from hashlib import sha256
 from typing import Any, Final
 
 from msgspec.structs import replace
 
+from streaming.collect.ids import identified
 from streaming.events import (
     AnyEvent,
     AssignmentObserved,
@@ -24,7 +24,6 @@ from streaming.events import (
     PartitionsAdded,
     TopicCreated,
     TopicDeleted,
-    encode,
 )
 from streaming.live.snapshot import Broker, Partition, Snapshot, Topic
 
@@ -95,11 +94,7 @@ def news(before: Snapshot | None, after: Snapshot, cluster_id: str, at: datetime
     """
     head = {"event_id": "", "cluster_id": cluster_id, "occurred_at": at}
     found = [*_broker_news(before, after, head), *_topic_news(before, after, head), *_gone(before, after, head)]
-    return [replace(event, event_id=_id(event)) for event in found]
-
-
-def _id(event: AnyEvent) -> str:
-    return f"collect-{sha256(encode(event)).hexdigest()[:32]}"
+    return [identified(event) for event in found]
 
 
 def _broker_news(before: Snapshot | None, after: Snapshot, head: Mapping[str, Any]) -> Iterator[AnyEvent]:

@@ -1,18 +1,23 @@
-"""What a collector knows across restarts, in one file a cluster: the last snapshot, and what is still to be sent."""
+"""What a collector knows across restarts, in files by cluster: the last looks, and what is still to be sent."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct
 
+from streaming.collect.measuring import TopicMeasure
 from streaming.errors import InputError
 from streaming.live.snapshot import Snapshot
+
+Deliver = Callable[[bytes], None]
+"""Hands lines to the job's source; raises a :class:`streaming.errors.StreamingError` if it cannot."""
 
 
 class Memory(Struct, frozen=True):
@@ -29,28 +34,47 @@ class Memory(Struct, frozen=True):
     unsent: tuple[str, ...] = ()
 
 
-class MemoryFile:
-    """Reads and writes the memory of one cluster.
+class LoadMemory(Struct, frozen=True):
+    """The last look at the loads, and the lines of it that may not have arrived.
+
+    Attributes:
+        topics: what was measured.
+        observed_at: when that was; ``None`` before the first look.
+        unsent: as in :class:`Memory`.
+    """
+
+    topics: tuple[TopicMeasure, ...] = ()
+    observed_at: datetime | None = None
+    unsent: tuple[str, ...] = ()
+
+
+Kept = TypeVar("Kept", bound=Struct)
+
+
+class MemoryFile(Generic[Kept]):
+    """Reads and writes one kind of memory of one cluster.
 
     Raises:
         InputError: the file or its folder cannot be used.
     """
 
-    def __init__(self, folder: str, cluster_id: str) -> None:
+    def __init__(self, folder: str | Path, cluster_id: str, kind: type[Kept]) -> None:
         self.path = Path(folder) / f"{quote(cluster_id, safe='')}.json"
+        self._kind = kind
 
-    def read(self) -> Memory:
+    def read(self) -> Kept:
         """What was written last; nothing before the first time."""
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=Memory)
+            memory: Kept = msgspec.json.decode(self.path.read_bytes(), type=self._kind)
         except FileNotFoundError:
-            return Memory()
+            return self._kind()
         except OSError as error:
             raise self._failed(f"cannot be read: {error.strerror}") from error
         except msgspec.MsgspecError as error:
             raise self._failed(f"is not what a collector writes ({error}); remove it to begin anew") from error
+        return memory
 
-    def write(self, memory: Memory) -> None:
+    def write(self, memory: Kept) -> None:
         """Replace the file, whole or not at all."""
         hidden = self.path.with_name(f".{self.path.name}")
         try:
@@ -65,6 +89,12 @@ class MemoryFile:
 
     def _failed(self, reason: str) -> InputError:
         return InputError(f"{self.path}: {reason}", path=str(self.path))
+
+
+def next_moment(last: datetime | None) -> datetime:
+    """Now, or just after the last look where the clock was set back: older news would count for nothing."""
+    now = datetime.now(UTC)
+    return now if last is None or now > last else last + timedelta(microseconds=1)
 
 
 def as_lines(lines: Iterable[str]) -> bytes:

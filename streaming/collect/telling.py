@@ -11,6 +11,7 @@ from streaming.events import (
     BrokerChanged,
     BrokerJoined,
     BrokerLeft,
+    LoadObserved,
     PartitionsAdded,
     TopicCreated,
     TopicDeleted,
@@ -43,5 +44,14 @@ def _sentences(events: Sequence[AnyEvent]) -> Iterator[str]:
                 yield f"topic {event.topic} deleted"
             case AssignmentObserved():
                 yield f"{len(event.partitions)} partitions observed"
+            case LoadObserved():
+                pass
             case _:
                 yield event.type
+    yield from _of_loads([event for event in events if isinstance(event, LoadObserved)])
+
+
+def _of_loads(parts: Sequence[LoadObserved]) -> Iterator[str]:
+    if parts:
+        partitions, brokers = (sum(len(getattr(p, name) or ()) for p in parts) for name in ("partitions", "brokers"))
+        yield f"loads of {partitions} partitions and limits of {brokers} brokers observed"

@@ -119,9 +119,9 @@ class Connection:
 
     def failed(self, what: str, error: BaseException, advice: str = "") -> ClusterError:
         """An error for a person: which cluster, what it did not do, why, and what to do about it."""
-        reason = re.sub(r"^(\[Error \d+\] )?(\w+: )*", "", " ".join(str(error).split())) or type(error).__name__
         return ClusterError(
-            f"Kafka at {self.bootstrap_servers} {what}: {reason}{advice}", bootstrap_servers=self.bootstrap_servers
+            f"Kafka at {self.bootstrap_servers} {what}: {reason_of(error)}{advice}",
+            bootstrap_servers=self.bootstrap_servers,
         )
 
     def _security(self) -> dict[str, Any]:
@@ -155,6 +155,12 @@ class Connection:
             login = f"username={_quoted(settings.sasl_username or '')} password={_quoted(self.password or '')}"
             options |= {"sasl.mechanism": settings.sasl_mechanism, "sasl.jaas.config": f"{module} required {login};"}
         return {f"kafka.{name}": value for name, value in options.items()}
+
+
+def reason_of(error: BaseException) -> str:
+    """What the client says, for a sentence: without the names and numbers of its classes."""
+    reason = re.sub(r"^(\[Error \d+\] )?(\w+: )*", "", " ".join(str(error).split()))
+    return type(error).__name__ if not reason or reason.isdecimal() else reason
 
 
 class _Reasons(logging.Handler):

@@ -16,7 +16,7 @@ from tests.live_kafka.cluster import PASSWORD, RACKS, USER, alive, own_topics, w
 @pytest.fixture(scope="session")
 def running_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalKafka]:
     folder = tmp_path_factory.mktemp("kafka")
-    with LocalKafka(folder / "nodes", RACKS, security=Security(folder / "tls", {USER: PASSWORD})) as cluster:
+    with LocalKafka(folder / "nodes", RACKS, security=Security(folder / "tls", {USER: PASSWORD}), disks=2) as cluster:
         yield cluster
 
 

@@ -21,15 +21,15 @@ SNAPSHOT = Snapshot(
 def test_what_is_written_is_read_again_by_the_cluster_it_is_about(tmp_path: Path) -> None:
     memory = Memory(SNAPSHOT, datetime(2026, 3, 1, tzinfo=UTC), ('{"a": "ä"}', "{}"))
     for name in ("east", "a/b", "..", "ä b"):
-        assert MemoryFile(str(tmp_path), name).read() == Memory()
-        MemoryFile(str(tmp_path), name).write(memory)
-        assert MemoryFile(str(tmp_path), name).read() == memory
+        assert MemoryFile(tmp_path, name, Memory).read() == Memory()
+        MemoryFile(tmp_path, name, Memory).write(memory)
+        assert MemoryFile(tmp_path, name, Memory).read() == memory
     assert sorted(path.name for path in tmp_path.iterdir()) == ["%C3%A4%20b.json", "...json", "a%2Fb.json", "east.json"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"snapshot": 3}', '{"unsent": [1]}'])
 def test_a_file_that_no_collector_wrote_is_refused(tmp_path: Path, text: str) -> None:
-    file = MemoryFile(str(tmp_path), "east")
+    file = MemoryFile(tmp_path, "east", Memory)
     file.path.write_text(text)
     with pytest.raises(InputError, match=r"is not what a collector writes .* remove it to begin anew") as caught:
         file.read()
@@ -39,4 +39,4 @@ def test_a_file_that_no_collector_wrote_is_refused(tmp_path: Path, text: str) ->
 def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written: "):
-        MemoryFile(str(tmp_path / "file" / "x"), "east").write(Memory())
+        MemoryFile(tmp_path / "file" / "x", "east", Memory).write(Memory())

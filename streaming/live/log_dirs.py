@@ -1,0 +1,66 @@
+"""What the disks of a broker hold, as its log directories show it at one moment."""
+
+from __future__ import annotations
+
+from kafka import KafkaAdminClient
+from kafka.errors import NoError, for_code
+from msgspec import Struct
+
+from streaming.live.connection import reason_of
+from streaming.live.offsets import Place
+
+
+class LogDir(Struct, frozen=True):
+    """A log directory: bytes of the volume that it is in, and how many of them are free; ``None`` if not told.
+
+    Brokers tell both since Kafka 3.3 (KIP-827).
+    """
+
+    path: str
+    total: int | None
+    usable: int | None
+
+
+class LogDirs(Struct, frozen=True):
+    """The log directories of a broker.
+
+    Attributes:
+        there: those that work, by path.
+        sizes: bytes in the log of each of its replicas; copies on their way to another directory do not count.
+        failed: those that do not work, and why.
+    """
+
+    there: tuple[LogDir, ...]
+    sizes: dict[Place, int]
+    failed: dict[str, str]
+
+
+def read_log_dirs(admin: KafkaAdminClient, broker: int) -> LogDirs:
+    """Ask a broker.
+
+    Raises:
+        KafkaError: it does not answer.
+    """
+    (answer,) = admin.describe_log_dirs(brokers=[broker])
+    working = [one for one in answer["log_dirs"] if one["error_code"] == NoError.errno]
+    return LogDirs(
+        there=tuple(sorted((_log_dir(one["log_dir"], one) for one in working), key=lambda found: found.path)),
+        sizes={
+            (topic["name"], partition["partition_index"]): partition["partition_size"]
+            for one in working
+            for topic in one["topics"]
+            for partition in topic["partitions"]
+            if not partition["is_future_key"]
+        },
+        failed={
+            one["log_dir"]: reason_of(for_code(one["error_code"])())
+            for one in answer["log_dirs"]
+            if one["error_code"] != NoError.errno
+        },
+    )
+
+
+def _log_dir(path: str, told: dict[str, int]) -> LogDir:
+    total, usable = (told.get(name, -1) for name in ("total_bytes", "usable_bytes"))
+    known = total > 0 and usable >= 0
+    return LogDir(path, total if known else None, usable if known else None)

@@ -1,0 +1,185 @@
+"""Rates from a CSV file and from Prometheus: a real HTTP server that answers as its API does."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from streaming.collect.rates import Rate, read_rates
+from streaming.config import CsvRates, PrometheusRates, parse_config
+from streaming.errors import ConfigError, InputError
+
+TOKEN = "only-a-test-knows-this-0452"
+
+
+def test_without_a_source_there_are_none() -> None:
+    assert read_rates(None) == {}
+
+
+def test_a_csv_file_is_read_anew_each_time(tmp_path: Path) -> None:
+    source = CsvRates(str(tmp_path / "rates.csv"))
+    Path(source.path).write_text("topic,partition,bytes_in,bytes_out\nt,0,10,20.5\nt,1,,0\n", encoding="utf-8-sig")
+    assert read_rates(source) == {("t", 0): Rate(10.0, 20.5), ("t", 1): Rate(None, 0.0)}
+    Path(source.path).write_text('bytes_out,partition,topic,note\n1e3,0,"a,b",x\n')
+    assert read_rates(source) == {("a,b", 0): Rate(None, 1000.0)}
+
+
+WRONG_FILES = {
+    "topic,bytes_in\n": "line 1: there is no column partition",
+    "": "line 1: there is no column topic",
+    "topic,partition,bytes_in\nt,0,1\nt,one,1\n": "line 3: topic 't', partition 'one' is no partition",
+    "topic,partition,bytes_in\n,0,1\n": "line 2: topic '', partition '0' is no partition",
+    "topic,partition,bytes_in\nt\n": "line 2: topic 't', partition '' is no partition",
+    "topic,partition,bytes_in\nt,0,-1\n": "line 2: bytes_in is '-1', and not a number of bytes a second",
+    "topic,partition,bytes_out\nt,0,nan\n": "line 2: bytes_out is 'nan', and not a number of bytes a second",
+    "topic,partition\nt,0\nt,0\n": "line 3: partition t-0 is there twice",
+    "topic,partition\nt,0\n\xff\n": "is no CSV file in UTF-8",
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), WRONG_FILES.items())
+def test_a_csv_file_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "rates.csv"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError) as caught:
+        read_rates(CsvRates(str(path)))
+    assert str(caught.value).startswith(f"{path}: {reason}")
+
+
+def test_a_csv_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"rates.csv: cannot be read: No such file"):
+        read_rates(CsvRates(str(tmp_path / "rates.csv")))
+
+
+@contextmanager
+def prometheus(answers: dict[str, Any], status: int = 200) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
+    """A server that answers queries; its address, and of every request path, query and credentials."""
+    asked: list[tuple[str, str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            (query,) = parse_qs(form)["query"]
+            asked.append((self.path, query, self.headers.get("Authorization", "")))
+            answer = answers[query]
+            self.send_response(status)
+            if status == 302:
+                self.send_header("Location", "/elsewhere")
+            self.end_headers()
+            self.wfile.write(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join()
+
+
+def vector(*series: tuple[dict[str, str], str]) -> dict[str, Any]:
+    """An instant vector as Prometheus documents it."""
+    result = [{"metric": labels, "value": [1435781451.781, value]} for labels, value in series]
+    return {"status": "success", "data": {"resultType": "vector", "result": result}}
+
+
+def labels(partition: str, **more: str) -> dict[str, str]:
+    return {"topic": "t", "partition": partition, **more}
+
+
+def test_prometheus_is_asked_for_each_quantity(tmp_path: Path) -> None:
+    """Several series of a partition are added up; one without a value now is left out."""
+    answers = {
+        "in": vector((labels("0"), "10"), (labels("1"), "NaN"), (labels("2"), "+Inf")),
+        "rate(out{a=~'b|c'}[5m])": vector((labels("0", broker="1"), "1.5"), (labels("0", broker="2"), "2")),
+    }
+    token = tmp_path / "token"
+    token.write_text(f"{TOKEN}\n")
+    with prometheus(answers) as (url, asked):
+        source = PrometheusRates(f"{url}/base/", "in", "rate(out{a=~'b|c'}[5m])", str(token))
+        assert read_rates(source) == {("t", 0): Rate(10.0, 3.5)}
+    path = "/base/api/v1/query"
+    assert asked == [(path, query, f"Bearer {TOKEN}") for query in answers]
+    assert TOKEN not in repr(source)
+
+
+REFUSALS = {
+    "an error": (
+        400,
+        {"status": "error", "errorType": "bad_data", "error": "1:5: parse error: unexpected <op:*>"},
+        "query bytes_in: 1:5: parse error: unexpected <op:*>",
+    ),
+    "no JSON": (502, b"<html>Bad Gateway</html>", "HTTP status 502 Bad Gateway"),
+    "something else": (200, {"a": 1}, "the answer is none of its API: Object missing required field `status`"),
+    "a redirection": (302, b"", "HTTP status 302 Found"),
+    "another type of result": (
+        200,
+        {"status": "success", "data": {"resultType": "scalar", "result": [1.5, "2"]}},
+        "query bytes_in: the result is of type 'scalar', and not an instant vector",
+    ),
+    "no partition": (
+        200,
+        vector(({"topic": "t"}, "1")),
+        "query bytes_in: the labels {'topic': 't'} name no topic and partition",
+    ),
+}
+
+
+@pytest.mark.parametrize(("status", "answer", "reason"), REFUSALS.values(), ids=REFUSALS)
+def test_what_prometheus_refuses_is_said_in_a_sentence(tmp_path: Path, status: int, answer: Any, reason: str) -> None:
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    with prometheus({"in": answer}, status) as (url, asked), pytest.raises(InputError) as caught:
+        read_rates(PrometheusRates(url, "in", token_file=str(token)))
+    assert str(caught.value).startswith(f"Prometheus at {url} gives no rates: {reason}")
+    assert len(asked) == 1
+
+
+def test_a_prometheus_that_is_not_there_or_hangs(tmp_path: Path) -> None:
+    with prometheus({}) as (url, _):
+        pass
+    with pytest.raises(InputError, match=r"gives no rates: .*Connection refused"):
+        read_rates(PrometheusRates(url, "in"))
+    with pytest.raises(InputError, match=r"token: cannot be read: No such file"):
+        read_rates(PrometheusRates(url, "in", token_file=str(tmp_path / "token")))
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as hangs, pytest.raises(InputError) as caught:
+        read_rates(PrometheusRates(f"http://127.0.0.1:{hangs.server_port}", "in", timeout="100ms"))
+    assert str(caught.value).endswith("gives no rates: timed out")
+
+
+def test_a_token_of_several_lines_is_refused_and_not_shown(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text(f"{TOKEN}\nmore")
+    with pytest.raises(InputError) as caught:
+        read_rates(PrometheusRates("http://localhost:1", "in", token_file=str(token)))
+    assert str(caught.value) == f"{token}: holds something else than a token"
+
+
+WRONG_CONFS = {
+    'loads = "often"': "'often' is not a duration",
+    '[collect.rates]\ntype = "prometheus"\nurl = "localhost:9090"\nbytes_in = "x"': "url is no address",
+    '[collect.rates]\ntype = "prometheus"\nurl = "http://me:secret@h"\nbytes_in = "x"': "neither user and password",
+    '[collect.rates]\ntype = "prometheus"\nurl = "http://h"': "a query is needed: bytes_in, bytes_out or both",
+    '[collect.rates]\ntype = "csv"\nurl = "http://h"': "unknown field `url`",
+    '[collect.capacities]\ndisk = "much"': "'much' is no amount of bytes",
+    "[collect.capacities.brokers.one]\ncpu = 1": "'one' is no broker id",
+    '[collect.capacities.brokers.1]\ndisk = "1 PB"': "'1 PB' is no amount of bytes",
+}
+
+
+@pytest.mark.parametrize(("text", "reason"), WRONG_CONFS.items())
+def test_a_conf_that_cannot_be_is_refused(text: str, reason: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(f"[collect]\n{text}", "x.toml")
+    assert reason in str(caught.value)
+    assert "secret" not in str(caught.value)
