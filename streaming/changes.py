@@ -31,7 +31,8 @@ _EVENT: Final = ("event_id", "type", "outcome")
 class PartitionChange:
     """One version that moved a partition, or proposes to; ``in_effect`` tells which.
 
-    ``events`` are the ids and types of the events that the version answers; a deadline answers none.
+    ``events`` are the ids and types of the events that the version answers; a deadline answers none. ``bytes`` are what
+    is copied, by the size that was known then; ``None`` where none was.
     """
 
     plan_version: int
@@ -45,6 +46,7 @@ class PartitionChange:
     reason: str
     wave: int | None
     events: list[dict[str, str | None]]
+    bytes: int | None = None
 
 
 def partition_changes(history: History, cluster: str, topic: str, partition: int) -> list[PartitionChange]:
@@ -70,13 +72,31 @@ def partition_changes(history: History, cluster: str, topic: str, partition: int
     rows = np.flatnonzero((moves.topic == list(moves.topics).index(topic)) & (moves.partition == partition))
     found = moves.take(rows)
     headers = {row["plan_version"]: row for row in table.drop_columns(["moves"]).to_pylist()}
+    sizes = _sizes(history, cluster, topic, partition)
     return [
-        _change(headers[version], move)
+        _change(headers[version], move, next((size for number, size in sizes if number <= version), None))
         for version, move in zip(found.version.tolist(), found.moves.to_pylist(), strict=True)
     ]
 
 
-def _change(header: dict[str, Any], move: dict[str, Any]) -> PartitionChange:
+def _sizes(history: History, cluster: str, topic: str, partition: int) -> list[tuple[int, int | None]]:
+    """The sizes that were recorded of a partition, each with its version, newest first."""
+    heads = history.plans(["kind"], Span(cluster))
+    if not pc.any(pc.equal(heads["kind"], "loads")).as_py():
+        return []
+    table = history.plans(
+        ["approval", *(f"load_changes.{part}" for part in ("topic", "partition", "size"))], Span(cluster)
+    )
+    changes = flat_moves(_effective(table), "load_changes")
+    if topic not in changes.topics:
+        return []
+    rows = np.flatnonzero((changes.topic == list(changes.topics).index(topic)) & (changes.partition == partition))
+    found = changes.take(rows[::-1])
+    return list(zip(found.version.tolist(), found.moves.field("size").to_pylist(), strict=True))
+
+
+def _change(header: dict[str, Any], move: dict[str, Any], size: int | None) -> PartitionChange:
+    copied = len(set(move["after"]) - set(move["before"]))
     return PartitionChange(
         plan_version=header["plan_version"],
         created_at=header["created_at"],
@@ -93,6 +113,7 @@ def _change(header: dict[str, Any], move: dict[str, Any]) -> PartitionChange:
             for event in header["events"]
             if event["outcome"] == "applied" and event["type"] != "plan_progress"
         ],
+        bytes=None if size is None else size * copied,
     )
 
 

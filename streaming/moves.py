@@ -293,13 +293,24 @@ def canonical(moves: Sequence[TopicMoves]) -> Iterator[tuple[str, int, list[int]
             yield block.topic, partition, before, after, reason
 
 
+def rows_with_dirs(moves: Sequence[TopicMoves]) -> Iterator[tuple[str, int, list[int], list[str]]]:
+    """``(topic, partition, after, log directories)`` of partitions that do not go away, by topic and partition."""
+    for block in sorted(moves, key=lambda m: m.topic):
+        for at, (partition, _, after, _) in enumerate(block.rows()):
+            if after:
+                paths = [ANY_LOG_DIR] * len(after) if block.log_dirs is None else block.log_dirs[at]
+                yield block.topic, partition, after, list(paths) or [ANY_LOG_DIR] * len(after)
+
+
 def moved_replicas(moves: Sequence[TopicMoves]) -> int:
     """How many replicas have to be copied: brokers that are in ``after`` and were not in ``before``."""
-    copied = 0
-    for block in moves:
-        kept = (block.after[:, :, None] == block.before[:, None, :]).any(axis=2)
-        copied += int((~kept & (block.after != NO_BROKER)).sum())
-    return copied
+    return sum(int(moved_rows(block).sum()) for block in moves)
+
+
+def moved_rows(block: TopicMoves) -> NDArray[np.int64]:
+    """The same for each partition, int64, shape ``(n,)``."""
+    kept = (block.after[:, :, None] == block.before[:, None, :]).any(axis=2)
+    return np.asarray((~kept & (block.after != NO_BROKER)).sum(axis=1))
 
 
 def change_of(moves: Sequence[TopicMoves]) -> Change:

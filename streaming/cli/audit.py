@@ -39,7 +39,9 @@ def why(cluster: str, topic: str, partition: int, conf: str | None, as_json: boo
     if as_json:
         print_json(changes)
         return
+    weighed = any(change.bytes is not None for change in changes)
     header = ["version", "at", "kind", "before", "after", "reason", "cause", "events", "approval"]
+    header += ["bytes"] if weighed else []
     rows = [
         [
             str(change.plan_version),
@@ -51,6 +53,7 @@ def why(cluster: str, topic: str, partition: int, conf: str | None, as_json: boo
             change.cause,
             ", ".join(str(event["event_id"]) for event in change.events) or "-",
             "-" if change.approval == "not_required" else change.approval,
+            *(["-" if change.bytes is None else str(change.bytes)] if weighed else []),
         ]
         for change in changes
     ]

@@ -10,14 +10,18 @@ import numpy as np
 from placement.model import NO_BROKER
 from streaming.cli.main import conf_option, json_option
 from streaming.cli.render import plan_table, print_json, print_table, version_numbers
+from streaming.cli.weights import broker_loads, bytes_of_moves, load_table
 from streaming.config import load_config
 from streaming.decisions.decision import moment_text
 from streaming.events import Outcome
 from streaming.health import counts, topic_health
 from streaming.history import History, Standing, event_rows, parse_as_of, some
-from streaming.moves import canonical
+from streaming.moves import canonical, rows_with_dirs
 from streaming.state import ClusterState
 from streaming.version import PlanVersion
+
+Bytes = dict[tuple[str, int], int | None]
+"""Bytes that moves copy, by topic and partition."""
 
 _cluster_option = click.option("--cluster", metavar="C", help="The cluster; needed where there are several.")
 _as_of = click.option("--as-of", metavar="VERSION|TIME", help="A plan version, or a time such as 2026-11-19T10:00:00Z.")
@@ -91,21 +95,26 @@ def show(cluster: str, version: int, form: str, conf: str | None, as_json: bool)
     elif form == "summary-json":
         print_json(_summary(plan, standing))
     elif as_json:
-        print_json(_summary(plan, standing) | {"moves": _moves(plan)})
+        print_json(_summary(plan, standing) | {"moves": _moves(plan, bytes_of_moves(history, plan))})
     else:
-        _show_table(plan, standing)
+        _show_table(plan, standing, bytes_of_moves(history, plan))
 
 
-def _moves(plan: PlanVersion) -> list[dict[str, Any]]:
+def _moves(plan: PlanVersion, weights: Bytes) -> list[dict[str, Any]]:
+    """The moves; with the bytes that they copy where loads were known then."""
     return [
         {"topic": topic, "partition": partition, "before": before, "after": after, "reason": reason}
+        | ({"bytes": weights.get((topic, partition))} if weights else {})
         for topic, partition, before, after, reason in canonical(plan.moves)
     ]
 
 
 def _reassignment(plan: PlanVersion, *, after: bool) -> str:
     """Kafka's reassignment JSON; partitions that a topic's creation or deletion brought are no reassignment back."""
-    from placement.kafka_json import reassignment_json
+    from placement.kafka_json import reassignment_json, reassignment_with_dirs_json
+
+    if after and any(block.log_dirs for block in plan.moves):
+        return reassignment_with_dirs_json(rows_with_dirs(plan.moves))
 
     rows = [
         (topic, partition, new if after else old)
@@ -115,7 +124,7 @@ def _reassignment(plan: PlanVersion, *, after: bool) -> str:
     return reassignment_json(rows)
 
 
-def _show_table(plan: PlanVersion, standing: Standing | None) -> None:
+def _show_table(plan: PlanVersion, standing: Standing | None, weights: Bytes) -> None:
     click.echo(f"{plan.cluster_id} version {plan.plan_version}: {plan.cause}")
     click.echo(f"kind {plan.kind}, approval {plan.approval}, planned from version {plan.base_version}")
     if standing is not None:
@@ -125,12 +134,13 @@ def _show_table(plan: PlanVersion, standing: Standing | None) -> None:
         click.echo(f"  {name.replace('_', ' ')}: {value}")
     for broker in plan.broker_changes:
         click.echo(f"broker {broker.broker_id}: {broker.state}, rack {broker.rack}, capacity {broker.capacity:g}")
+    header = ["topic", "partition", "before", "after", "reason", *(["bytes"] if weights else [])]
     rows = [
-        [move["topic"], str(move["partition"]), _ids(move["before"]), _ids(move["after"]), move["reason"]]
-        for move in _moves(plan)
+        [_ids(move[name]) if name in ("before", "after") else _text(move[name]) for name in header]
+        for move in _moves(plan, weights)
     ]
     if rows:
-        print_table((["topic", "partition", "before", "after", "reason"], rows))
+        print_table((header, rows))
 
 
 def _ids(replicas: list[int]) -> str:
@@ -146,6 +156,8 @@ def _ids(replicas: list[int]) -> str:
 def status(cluster: str | None, named: str | None, as_of: str | None, conf: str | None, as_json: bool) -> None:
     """Topics, brokers and load of a cluster, now or as of a version or time.
 
+    Where loads were observed, brokers are shown with bytes, traffic and CPU, and how much that is of their shares.
+
     \b
     Examples:
       replica-planner status
@@ -154,10 +166,12 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
     """
     config = load_config(conf)
     history = History(config.tables.root)
-    state = history.state(history.cluster(cluster or named), parse_as_of(as_of) if as_of else None)
-    brokers = _broker_rows(state)
-    topics = _topic_rows(state)
-    health = counts(state, config.policy_for(state.cluster_id).min_insync_replicas)
+    moment = parse_as_of(as_of) if as_of else None
+    state = history.state(history.cluster(cluster or named), moment)
+    policy = config.policy_for(state.cluster_id)
+    brokers, topics = _broker_rows(state), _topic_rows(state)
+    loads = broker_loads(history, state, policy, moment)
+    health = counts(state, policy.min_insync_replicas)
     if as_json:
         document = {
             "cluster_id": state.cluster_id,
@@ -165,6 +179,7 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
             "stopped": state.stopped or None,
             "partitions": health,
             "brokers": brokers,
+            "loads": loads,
             "topics": topics,
         }
         print_json(document)
@@ -176,6 +191,8 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
     for rows in (brokers, topics):
         if rows:
             print_table((list(rows[0]), [[_text(value) for value in row.values()] for row in rows]))
+    if loads:
+        print_table(load_table(loads))
     if state.proposal is not None:
         click.echo(f"version {state.proposal.plan_version} waits for approval: {state.proposal.cause}")
 

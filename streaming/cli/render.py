@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -123,4 +124,5 @@ def version_numbers(version: PlanVersion) -> dict[str, Any]:
         "replicas_per_broker_after": [n.after.replicas_min, n.after.replicas_max],
         "leaders_per_broker_before": [n.before.leaders_min, n.before.leaders_max],
         "leaders_per_broker_after": [n.after.leaders_min, n.after.leaders_max],
+        **({} if n.loads is None else asdict(n.loads)),
     }

@@ -126,7 +126,7 @@ def loads_settled(state: ClusterState, policy: Policy) -> Decision:
         return Decision("loads", f"{settled}; policy: no plan by load")
     waiting = state.proposal if state.proposal and state.proposal.kind == "rebalance" else None
     try:
-        now = _standing(state, policy, waiting.moves if waiting else ())
+        now = cluster_standing(state, policy, waiting.moves if waiting else ())
     except PlacementError as error:
         return Decision("loads", f"{settled}; not rebalanced: {error}")
     after = f", with proposal {waiting.plan_version}" if waiting else ""
@@ -138,14 +138,18 @@ def loads_settled(state: ClusterState, policy: Policy) -> Decision:
     except RejectedEvent as reason:
         return Decision("loads", f"{cause}{after}; not rebalanced: {reason}")
     if isinstance(answer, Decision):
-        better = _standing(state, policy, answer.moves).outside
+        better = cluster_standing(state, policy, answer.moves).outside
         if better <= _WORTH * now.outside:
             return answer
     return Decision("loads", f"{cause}{after}; no plan is clearly better")
 
 
-def _standing(state: ClusterState, policy: Policy, moves: Iterable[TopicMoves]) -> Standing:
-    """The cluster after some moves, as its loads are now."""
+def cluster_standing(state: ClusterState, policy: Policy, moves: Iterable[TopicMoves] = ()) -> Standing:
+    """The cluster after some moves, as its loads are now.
+
+    Raises:
+        PlacementError: there are no partitions, or no broker may get replicas.
+    """
     members = members_after(state, ())
     assignment = moved(state.assignment(), moves)
     loads = loads_of(state.loads, assignment, state.brokers, policy.loads)
