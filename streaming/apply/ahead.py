@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from placement import WaveLimits
@@ -12,46 +13,62 @@ from streaming.apply.cluster import Cluster
 from streaming.apply.planning import steps_of
 from streaming.apply.seen import Seen
 from streaming.apply.steps import Refuse, Step, Unthrottle, outcome
-from streaming.apply.tasks import Task
+from streaming.apply.tasks import Place, Task
 from streaming.apply.throttles import with_throttles
 
 _SECOND_LOOK: Final = 1.0
 """Seconds after which a cluster that does not fit is looked at again: a broker hears of the newest move a bit late."""
 
 
-def look(cluster: Cluster) -> Seen:
-    """The whole cluster, throttles and all.
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a person allows a run to do at once; ``None`` is no bound.
+
+    Attributes:
+        rate: bytes a second that a broker copies.
+        wave_bytes: bytes that a broker receives, and sends, in one wave.
+    """
+
+    rate: int | None = None
+    wave_bytes: int | None = None
+
+
+def look(cluster: Cluster, tasks: Iterable[Task] = ()) -> Seen:
+    """The whole cluster, with its throttles, and with the sizes of what these tasks copy.
 
     Raises:
         ClusterError: it cannot be asked.
     """
-    return with_throttles(cluster, cluster.see())
+    seen = with_throttles(cluster, cluster.see())
+    copied = {p.place for task in tasks for p in task.partitions if p.before and set(p.after) - set(p.before)}
+    sizes: dict[Place, int] = {}
+    for (_, place), size in (cluster.sizes(copied, seen.alive) if copied else {}).items():
+        sizes[place] = max(size, sizes.get(place, 0))
+    return replace(seen, sizes=sizes)
 
 
-def steps_on(cluster: Cluster, task: Task, seen: Seen, rate: int | None = None) -> tuple[Step, ...]:
+def steps_on(cluster: Cluster, task: Task, seen: Seen, bounds: Bounds) -> tuple[Step, ...]:
     """The steps of a task, looking again before they refuse.
 
     Raises:
         ClusterError: the cluster cannot be asked.
     """
-    steps = _steps(task, seen, rate)
+    steps = _steps(task, seen, bounds)
     if any(isinstance(step, Refuse) for step in steps):
         time.sleep(_SECOND_LOOK)
-        steps = _steps(task, look(cluster), rate)
+        steps = _steps(task, look(cluster, [task]), bounds)
     return steps
 
 
-def steps_ahead(
-    cluster: Cluster, tasks: Iterable[Task], rate: int | None = None
-) -> Iterator[tuple[Task, tuple[Step, ...]]]:
+def steps_ahead(cluster: Cluster, tasks: Sequence[Task], bounds: Bounds) -> Iterator[tuple[Task, tuple[Step, ...]]]:
     """The steps of tasks that are done one after the other.
 
     Raises:
         ClusterError: the cluster cannot be asked.
     """
-    seen = look(cluster)
+    seen = look(cluster, tasks)
     for task in tasks:
-        steps = _steps(task, seen, rate)
+        steps = _steps(task, seen, bounds)
         yield task, steps
         seen = outcome(steps, seen)
 
@@ -62,6 +79,7 @@ def leftovers(seen: Seen) -> tuple[Step, ...]:
     return (Unthrottle(seen.throttled_brokers, seen.throttled_topics),) if seen.is_throttled and not needed else ()
 
 
-def _steps(task: Task, seen: Seen, rate: int | None) -> tuple[Step, ...]:
-    limit = json.loads(task.version.policy).get("wave_moves", WaveLimits().moves_in)
-    return steps_of(task, seen, rate=rate, limits=WaveLimits(limit, limit))
+def _steps(task: Task, seen: Seen, bounds: Bounds) -> tuple[Step, ...]:
+    moves = json.loads(task.version.policy).get("wave_moves", WaveLimits().moves_in)
+    limits = WaveLimits(moves, moves, bounds.wave_bytes, bounds.wave_bytes)
+    return steps_of(task, seen, rate=bounds.rate, limits=limits)

@@ -15,6 +15,7 @@ from kafka.errors import (
     ElectionNotNeededError,
     KafkaError,
     NoError,
+    ReplicaNotAvailableError,
     UnknownBrokerIdError,
     for_code,
 )
@@ -110,6 +111,23 @@ class Cluster:
         changes = {TopicPartition(*place): list(replicas) for place, replicas in wanted.items()}
         answers = self.ask(lambda admin: admin.alter_partition_reassignments(changes))
         return {(tp.topic, tp.partition): _reason(error) for tp, error in answers.items() if error is not None}
+
+    def choose_log_dirs(self, wanted: Mapping[tuple[str, int, int], str]) -> dict[Place, str]:
+        """Let brokers put replicas that they are to get into these directories; what they refuse, with the reason.
+
+        Args:
+            wanted: the directory by topic, partition and broker. A broker keeps it in mind until the replica comes, or
+                until it is restarted, and answers that there is no such replica yet (KIP-113).
+        """
+        if not wanted:
+            return {}
+        answers = self.ask(lambda admin: admin.alter_replica_log_dirs(dict(wanted)))
+        return {
+            (one.topic, one.partition): f"broker {one.broker_id} cannot put it into"
+            f" {wanted[one.topic, one.partition, one.broker_id]}: {_reason(error)}"
+            for one, error in answers.items()
+            if error not in (NoError, ReplicaNotAvailableError)
+        }
 
     def elect(self, places: Iterable[Place]) -> dict[Place, str]:
         """Let preferred leaders lead; those for which Kafka could not do it, with its reason."""

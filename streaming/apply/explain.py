@@ -12,6 +12,7 @@ from streaming.apply.steps import (
     Elect,
     KeepTopic,
     LeaveOut,
+    Move,
     MoveWave,
     Refuse,
     Step,
@@ -37,11 +38,14 @@ def headline(step: Step) -> str:  # noqa: PLR0911 - one line a kind of step
             names = places_text([move.place for move in step.moves])
             return f"cancel the reassignment of {names}: it waits for a broker that is down"
         case Throttle():
-            return f"throttle copies to {bytes_text(step.rate)}/s on brokers {_ids(step.brokers)}"
+            least = f": takes at least {step.seconds:.0f} s" if step.seconds >= 1 else ""
+            return f"throttle copies to {bytes_text(step.rate)}/s on brokers {_ids(step.brokers)}{least}"
         case MoveWave():
             copies = sum(len(move.incoming) for move in step.moves)
             partitions = counted(len(step.moves), "partition")
-            return f"wave {step.number}: move {partitions}, copying {counted(copies, 'replica')}"
+            size = sum(move.bytes for move in step.moves)
+            amount = f" of {bytes_text(size)} in all" if size else ""
+            return f"wave {step.number}: move {partitions}, copying {counted(copies, 'replica')}{amount}"
         case LeaveOut():
             return f"leave out {places_text(step.places)}: no in-sync replica is alive to copy from"
         case Elect():
@@ -63,15 +67,20 @@ def explain(step: Step) -> list[str]:
         case AddPartitions():
             details = [_line(step.topic, p, (), replicas) for p, replicas in enumerate(step.replicas, step.first)]
         case MoveWave():
-            details = [_line(m.topic, m.partition, m.now, m.after, under_way=m.under_way) for m in step.moves]
+            details = [_line(m.topic, m.partition, m.now, m.after) + _more(m) for m in step.moves]
         case _:
             details = []
     return [headline(step), *(f"  {line}" for line in details)]
 
 
-def _line(topic: str, partition: int, now: Replicas, after: Replicas, *, under_way: bool = False) -> str:
+def _line(topic: str, partition: int, now: Replicas, after: Replicas) -> str:
     start = f"{_ids(now)} → " if now else ""
-    return f"{topic}-{partition}: {start}{_ids(after)}{' (under way)' if under_way else ''}"
+    return f"{topic}-{partition}: {start}{_ids(after)}"
+
+
+def _more(move: Move) -> str:
+    dirs = "".join(f", on {broker} into {path}" for broker, path in move.log_dirs)
+    return f"{dirs}{' (under way)' if move.under_way else ''}"
 
 
 def counted(n: int, noun: str) -> str:

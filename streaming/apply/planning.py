@@ -33,6 +33,7 @@ from streaming.apply.steps import (
 )
 from streaming.apply.tasks import PartitionTask, Place, Replicas, Task
 from streaming.live.snapshot import Partition
+from streaming.moves import ANY_LOG_DIR
 
 
 def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLimits | None = None) -> tuple[Step, ...]:
@@ -42,7 +43,8 @@ def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLim
         task: what is to be done.
         seen: the cluster.
         rate: bytes a second for the throttles; ``None`` sets none.
-        limits: for the waves of moves that the plan has not put into waves.
+        limits: for the waves of moves that the plan has not put into waves, and of all where they limit bytes: a plan
+            knows the sizes that were, the brokers know those that are.
     """
     created, kept, open_moves = _sorted_out(task, seen)
     problem = next(_misfits(task, seen), "")
@@ -148,19 +150,26 @@ def _moves(
     """Moves with their waves, in order, and what cannot be moved."""
     able = [p for p in parts if seen.can_be_copied(seen.partitions[p.place])]
     stuck = [p.place for p in parts if not seen.can_be_copied(seen.partitions[p.place])]
-    unplanned = [p for p in able if not p.wave]
-    last = max((p.wave for p in able), default=0)
-    waves = {p.place: p.wave for p in able if p.wave}
+    by_bytes = limits is not None and limits.bytes_in is not None
+    unplanned = able if by_bytes else [p for p in able if not p.wave]
+    waves = {} if by_bytes else {p.place: p.wave for p in able if p.wave}
+    last = max(waves.values(), default=0)
     waves |= {p.place: last + n for p, n in zip(unplanned, _new_waves(unplanned, seen, limits), strict=True)}
-    moves = [(waves[p.place], _move(p, seen.partitions[p.place])) for p in able]
+    moves = [(waves[p.place], _move(p, seen.partitions[p.place], seen.sizes.get(p.place, 0))) for p in able]
     return sorted(moves, key=lambda m: (m[0], m[1].topic, m[1].partition)), stuck
 
 
-def _move(part: PartitionTask, there: Partition) -> Move:
+def _move(part: PartitionTask, there: Partition, size: int = 0) -> Move:
     """The move of a partition; Kafka forgets the order of replicas while it moves them, the plan does not."""
     has = settled(there)
     now = next((start for start in sorted(part.starts) if set(start) == set(has)), has) if there.is_reassigned else has
-    return Move(part.topic, part.partition, now, part.after, there.is_reassigned and there.target == part.after)
+    under_way = there.is_reassigned and there.target == part.after
+    dirs = tuple(
+        (broker, path)
+        for broker, path in zip(part.after, part.log_dirs, strict=False)
+        if broker not in has and path != ANY_LOG_DIR
+    )
+    return Move(part.topic, part.partition, now, part.after, under_way, dirs, size)
 
 
 def _new_waves(parts: Sequence[PartitionTask], seen: Seen, limits: WaveLimits | None) -> list[int]:
@@ -178,7 +187,8 @@ def _new_waves(parts: Sequence[PartitionTask], seen: Seen, limits: WaveLimits | 
         np.zeros(len(parts), np.uint8),
     )
     in_sync = _matrix([tuple(b for b in t.isr if b in seen.alive) for t in there])
-    waves: list[int] = in_waves(moves, in_sync, limits).wave.tolist()
+    sizes = np.array([seen.sizes.get(p.place, 0) for p in parts], np.int64)
+    waves: list[int] = in_waves(moves, in_sync, limits, sizes=sizes).wave.tolist()
     return waves
 
 

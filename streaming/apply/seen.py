@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streaming.apply.tasks import Place, Replicas
 from streaming.live.snapshot import Partition, Snapshot
@@ -17,12 +17,14 @@ class Seen:
         alive: brokers that are registered and not fenced.
         partitions: by topic and partition id; at least those that the question is about.
         throttled_brokers, throttled_topics: those with a replication throttle, ascending.
+        sizes: bytes of the largest replica of partitions, as far as brokers say.
     """
 
     alive: frozenset[int]
     partitions: Mapping[Place, Partition]
     throttled_brokers: tuple[int, ...] = ()
     throttled_topics: tuple[str, ...] = ()
+    sizes: Mapping[Place, int] = field(default_factory=dict)
 
     @property
     def is_throttled(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -43,6 +44,8 @@ class Move:
         now: the replicas that it has, in the order to go back to.
         after: the replicas that it is to have.
         under_way: whether Kafka is moving it there already.
+        log_dirs: the brokers that are to put it into one of their directories, and which.
+        size: bytes of one replica, as the brokers have it now; 0 where that is not known.
     """
 
     topic: str
@@ -50,6 +53,8 @@ class Move:
     now: Replicas
     after: Replicas
     under_way: bool = False
+    log_dirs: tuple[tuple[int, str], ...] = ()
+    size: int = 0
 
     @property
     def place(self) -> Place:
@@ -60,6 +65,11 @@ class Move:
     def incoming(self) -> Replicas:
         """The brokers that get a new replica."""
         return tuple(b for b in self.after if b not in self.now)
+
+    @property
+    def bytes(self) -> int:
+        """What all new replicas together take."""
+        return self.size * len(self.incoming)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +90,14 @@ class Throttle:
     def brokers(self) -> tuple[int, ...]:
         """The brokers that send or receive, ascending."""
         return tuple(sorted({b for move in self.moves for b in (*move.now, *move.incoming)}))
+
+    @property
+    def seconds(self) -> float:
+        """How long the broker that receives most takes at least; 0 where no size is known."""
+        received: Counter[int] = Counter()
+        for move in self.moves:
+            received.update(dict.fromkeys(move.incoming, move.size))
+        return max(received.values(), default=0) / self.rate
 
 
 @dataclass(frozen=True, slots=True)

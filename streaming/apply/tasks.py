@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import repeat
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class PartitionTask:
         after: the replicas that it ends with, the preferred leader first; empty where it is to be deleted.
         wave: the part of the plan that it belongs to, from 1; 0 where the plan has none for it.
         starts: the replica lists with which the cluster may have it now, ``before`` among them.
+        log_dirs: the directory of each replica of ``after``, ``any`` where it may be any; empty where none is named.
     """
 
     topic: str
@@ -41,6 +43,7 @@ class PartitionTask:
     after: Replicas
     wave: int
     starts: frozenset[Replicas]
+    log_dirs: tuple[str, ...] = ()
 
     @property
     def place(self) -> Place:
@@ -150,8 +153,8 @@ def tasks_of(versions: Sequence[PlanVersion], wanted: Collection[int]) -> list[T
     chosen = [v for v in versions if v.plan_version in wanted]
     starts: dict[Place, set[Replicas]] = {}
     for version in chosen:
-        for place, (before, after, _) in _changes(version).items():
-            starts.setdefault(place, set()).update((before, after))
+        for place, change in _changes(version).items():
+            starts.setdefault(place, set()).update((change.before, change.after))
     return [_task(version, newest, starts) for version in chosen]
 
 
@@ -166,8 +169,8 @@ def task_of(versions: Sequence[PlanVersion]) -> Task:
     """
     version, newest = versions[0], _newest(versions)
     starts: dict[Place, set[Replicas]] = {}
-    for (topic, partition), (before, after, _) in _changes(version).items():
-        later, _ = newest.get((topic, partition), (version.plan_version, ()))
+    for (topic, partition), change in _changes(version).items():
+        later, _ = newest.get((topic, partition), (version.plan_version, change))
         if later != version.plan_version:
             raise ApplyError(
                 f"version {version.plan_version} of {version.cluster_id} is not carried out: it is superseded by "
@@ -175,39 +178,51 @@ def task_of(versions: Sequence[PlanVersion]) -> Task:
                 cluster_id=version.cluster_id,
                 plan_version=version.plan_version,
             )
-        starts[topic, partition] = {before, after}
+        starts[topic, partition] = {change.before, change.after}
     return _task(version, newest, starts)
 
 
-def _task(version: PlanVersion, newest: dict[Place, tuple[int, Replicas]], starts: dict[Place, set[Replicas]]) -> Task:
+class _Change(NamedTuple):
+    before: Replicas
+    after: Replicas
+    wave: int
+    log_dirs: tuple[str, ...]
+
+
+_Newest = dict[Place, tuple[int, _Change]]
+"""By partition the last version that changes its replicas, and that change."""
+
+
+def _task(version: PlanVersion, newest: _Newest, starts: dict[Place, set[Replicas]]) -> Task:
     kept: list[PartitionTask] = []
     changes = sorted(_changes(version).items())
-    for (topic, partition), (before, planned, wave) in changes:
-        later, last = newest.get((topic, partition), (version.plan_version, planned))
-        created_since = not before and last
+    for place, planned in changes:
+        later, last = newest.get(place, (version.plan_version, planned))
+        created_since = not planned.before and last.after
         if later == version.plan_version or created_since:
-            kept.append(PartitionTask(topic, partition, before, last, wave, frozenset(starts[topic, partition])))
+            begins = frozenset(starts[place])
+            kept.append(PartitionTask(*place, planned.before, last.after, planned.wave, begins, last.log_dirs))
     return Task(version, tuple(kept), len(changes) - len(kept))
 
 
-def _newest(versions: Iterable[PlanVersion]) -> dict[Place, tuple[int, Replicas]]:
-    """The last version that changes the replicas of each partition, and the replicas it ends with."""
+def _newest(versions: Iterable[PlanVersion]) -> _Newest:
     return {
-        place: (version.plan_version, after)
+        place: (version.plan_version, change)
         for version in versions
         if version.effective
-        for place, (before, after, _) in _changes(version).items()
-        if before != after
+        for place, change in _changes(version).items()
+        if change.before != change.after
     }
 
 
-def _changes(version: PlanVersion) -> dict[Place, tuple[Replicas, Replicas, int]]:
-    """Before, after and wave of each partition, from the first to the last change where there are several."""
-    found: dict[Place, tuple[Replicas, Replicas, int]] = {}
+def _changes(version: PlanVersion) -> dict[Place, _Change]:
+    """The change of each partition, from the first to the last one where there are several."""
+    found: dict[Place, _Change] = {}
     for block in version.moves:
         waves = np.zeros(block.partitions.size, np.int32) if block.waves is None else block.waves
-        for (partition, before, after, _), wave in zip(block.rows(), waves.tolist(), strict=True):
+        dirs = repeat(()) if block.log_dirs is None else block.log_dirs
+        for (partition, before, after, _), wave, paths in zip(block.rows(), waves.tolist(), dirs, strict=False):
             place = (block.topic, partition)
-            first = found[place][0] if place in found else tuple(before)
-            found[place] = (first, tuple(after), wave)
-    return {place: change for place, change in found.items() if change[0] or change[1]}
+            first = found[place].before if place in found else tuple(before)
+            found[place] = _Change(first, tuple(after), wave, tuple(paths))
+    return {place: change for place, change in found.items() if change.before or change.after}

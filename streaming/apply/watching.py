@@ -66,7 +66,9 @@ def _begin(cluster: Cluster, wave: MoveWave, seen: Seen, settle: Settle) -> dict
         if dead and not move.under_way:
             del still[move.place]
             settle(move.place, f"broker {dead[0]}, which is to get it, is not alive")
-    refused = cluster.reassign({move.place: move.after for move in still.values() if not move.under_way})
+    new = {place: move for place, move in still.items() if not move.under_way}
+    refused = cluster.choose_log_dirs({(*p, broker): path for p, move in new.items() for broker, path in move.log_dirs})
+    refused |= cluster.reassign({place: move.after for place, move in new.items() if place not in refused})
     for place, reason in refused.items():
         del still[place]
         settle(place, reason)

@@ -16,6 +16,7 @@ from streaming.config import load_config
 from streaming.errors import IncompleteError, RefusedError
 
 if TYPE_CHECKING:
+    from streaming.apply.ahead import Bounds
     from streaming.apply.carry_out import Screen
     from streaming.apply.cluster import Cluster
     from streaming.apply.tasks import Task
@@ -36,6 +37,12 @@ NOTHING: Final = "nothing is left to do"
     type=click.IntRange(min=1),
     help="Copy at most so many bytes a second to and from each broker.",
 )
+@click.option(
+    "--wave-bytes",
+    metavar="BYTES",
+    type=click.IntRange(min=1),
+    help="Divide into waves in which a broker receives, and sends, at most so many bytes.",
+)
 @conf_option
 @click.pass_context
 def apply(
@@ -45,6 +52,7 @@ def apply(
     version: int | None,
     dry_run: bool,
     rate: int | None,
+    wave_bytes: int | None,
     conf: str | None,
 ) -> None:
     """Carry a plan out on a real cluster: one version, or without one all that wait for it.
@@ -60,6 +68,7 @@ def apply(
     config = load_config(conf)
     # What Kafka's client has to say of brokers that come and go is said by the steps, once.
     logging.getLogger("kafka").addHandler(logging.NullHandler())
+    from streaming.apply.ahead import Bounds
     from streaming.apply.cluster import Cluster
     from streaming.apply.recorded import read_tasks
     from streaming.cli.screens import progress_screen
@@ -69,13 +78,14 @@ def apply(
     connection = Connection.to(servers, config.kafka)
     history = History(config.tables.root)
     tasks = read_tasks(history, history.cluster(cluster), version)
+    bounds = Bounds(rate, wave_bytes)
     with Cluster(connection) as real:
         if dry_run:
-            _explain(real, tasks, rate)
+            _explain(real, tasks, bounds)
             return
         with _stopped_by_signals() as stopped, progress_screen() as screen:
             try:
-                _carry_out(real, tasks, rate, config.source, screen, stopped)
+                _carry_out(real, tasks, bounds, config.source, screen, stopped)
             except IncompleteError as error:
                 failure = error
             else:
@@ -84,13 +94,13 @@ def apply(
     ctx.exit(1)
 
 
-def _explain(real: Cluster, tasks: Sequence[Task], rate: int | None) -> None:
+def _explain(real: Cluster, tasks: Sequence[Task], bounds: Bounds) -> None:
     """Print the steps that carrying out would take."""
     from streaming.apply.ahead import leftovers, look, steps_ahead
     from streaming.apply.explain import explain
     from streaming.apply.steps import Refuse
 
-    ahead = [(f"{task.name}: {task.version.cause}", task, steps) for task, steps in steps_ahead(real, tasks, rate)]
+    ahead = [(f"{task.name}: {task.version.cause}", task, steps) for task, steps in steps_ahead(real, tasks, bounds)]
     if not tasks and (steps := leftovers(look(real))):
         click.echo("\n".join(explain(steps[0])))
     elif not any(steps for _, _, steps in ahead):
@@ -109,7 +119,7 @@ def _explain(real: Cluster, tasks: Sequence[Task], rate: int | None) -> None:
 
 
 def _carry_out(
-    real: Cluster, tasks: Sequence[Task], rate: int | None, source: Source, screen: Screen, stopped: threading.Event
+    real: Cluster, tasks: Sequence[Task], bounds: Bounds, source: Source, screen: Screen, stopped: threading.Event
 ) -> None:
     """Do the steps of one task after the other; those that do not fit the cluster do not hold up the others."""
     from streaming.apply.ahead import leftovers, look, steps_on
@@ -118,10 +128,10 @@ def _carry_out(
     from streaming.apply.reports import Reports
     from streaming.apply.throttles import unthrottle
 
-    seen, idle, refused = look(real), True, list[RefusedError]()
-    for task in tasks:
+    seen, idle, refused = look(real, tasks), True, list[RefusedError]()
+    for number, task in enumerate(tasks, start=1):
         reports = Reports(source, task.version.cluster_id, task.version.plan_version)
-        steps = steps_on(real, task, seen, rate)
+        steps = steps_on(real, task, seen, bounds)
         run = Run(real, task, reports, screen, stopped)
         if steps:
             idle = False
@@ -131,7 +141,7 @@ def _carry_out(
                 screen.say(f"{task.name} is carried out")
             except RefusedError as error:
                 refused.append(error)
-            seen = look(real)
+            seen = look(real, tasks[number:])
         else:
             run.note_done()
     for step in leftovers(seen):

@@ -39,11 +39,11 @@ RECORD = b"x" * 100_000
 class Planned:
     """A journal in a folder, about the brokers of the live cluster."""
 
-    def __init__(self, folder: Path, servers: str) -> None:
+    def __init__(self, folder: Path, servers: str, more: str = "") -> None:
         self.folder = folder
         self.servers = servers
         self.conf = folder / "conf.toml"
-        self.conf.write_text(CONF.format(folder=folder))
+        self.conf.write_text(CONF.format(folder=folder) + more)
         self.driver = Driver(self.conf.read_text())
         for broker, rack in RACKS.items():
             self.plan("broker_joined", broker_id=broker, rack=rack)
