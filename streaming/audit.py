@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from streaming.errors import HistoryError
 from streaming.history import History
 from streaming.rederive import Difference
-from streaming.schemas import ASSIGNMENTS, BROKERS, METRICS, PLANS, PROGRESS, QUARANTINE, TABLES, Table
+from streaming.schemas import ASSIGNMENTS, BROKERS, LOADS, METRICS, PLANS, PROGRESS, QUARANTINE, TABLES, Table
 from streaming.tables import Tables
 from streaming.verification import verify_clusters
 
@@ -37,7 +37,8 @@ class Audit:
         self.tables = Tables(root)
         self.history = History(self.tables.root)
         self.cluster = self.history.cluster(cluster)
-        for table in (table for table in TABLES if table is not METRICS):  # those say nothing of plans
+        # Metrics say nothing of plans, and tables of an earlier release have no loads until a job has run.
+        for table in (table for table in TABLES if table is not METRICS and self.history.has(table)):
             spark.read.format("delta").load(self.tables.path(table)).createOrReplaceTempView(table.name)
 
     def _rows(self, table: Table) -> DataFrame:
@@ -98,6 +99,10 @@ class Audit:
     def assignments_as_of(self, plan_version: int) -> DataFrame:
         """The table ``assignments`` after a plan version, by Delta's time travel."""
         return self._travel(ASSIGNMENTS, plan_version)
+
+    def loads_as_of(self, plan_version: int) -> DataFrame:
+        """The table ``loads`` after a plan version, by Delta's time travel."""
+        return self._travel(LOADS, plan_version)
 
     def _travel(self, table: Table, plan_version: int) -> DataFrame:
         version = table_version(self.history.commits(table), self.cluster, plan_version)

@@ -100,6 +100,10 @@ class History:
         """The rows of a cluster in ``brokers`` or ``assignments``."""
         return read(self._open(table), self._path(table), table.schema, table.schema.names, Span(cluster))
 
+    def has(self, table: Table) -> bool:
+        """Whether there is such a table."""
+        return DeltaTable.is_deltatable(self._path(table))
+
     def commits(self, table: Table) -> list[dict[str, Any]]:
         """The commits to a table, as far back as its log reaches."""
         return self._open(table).history()
@@ -168,7 +172,7 @@ class History:
 
     def _reports(self, cluster: str | None) -> pa.Table:
         """What executors reported."""
-        if not DeltaTable.is_deltatable(self._path(PROGRESS)):
+        if not self.has(PROGRESS):
             return PROGRESS.schema.empty_table()
         columns = ["cluster_id", "plan_version", "state", "occurred_at", "details"]
         return read(self._open(PROGRESS), self._path(PROGRESS), PROGRESS.schema, columns, Span(cluster))

@@ -11,6 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from streaming.audit import Audit, table_version
 from streaming.errors import HistoryError
 from streaming.history import History
+from streaming.loads.columns import loads_to_arrow
+from streaming.loads.known import KnownLoads
 from streaming.projections import merge
 from streaming.schemas import ASSIGNMENTS, BROKERS, PROGRESS, QUARANTINE
 from streaming.state import ClusterState
@@ -43,11 +45,20 @@ def brokers_in(rows: DataFrame) -> dict[int, str]:
     return {row.broker_id: row.state for row in rows.collect()}
 
 
+def loads_in(rows: DataFrame) -> set[tuple[object, ...]]:
+    return {(row.topic, row.partition, row.size, row.bytes_in, row.bytes_out) for row in rows.collect()}
+
+
+def listed(known: KnownLoads) -> set[tuple[object, ...]]:
+    rows = loads_to_arrow(list(known.topics.values())).to_pylist()
+    return {tuple(row.values()) for row in rows}
+
+
 @pytest.fixture(scope="module")
 def audit(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audit:
     """A random history whose projections were merged version by version."""
     root = tmp_path_factory.mktemp("travel")
-    _, results = random_history(seed=7, batches=22)
+    _, results = random_history(seed=14, batches=22)
     Tables(str(root)).create(spark, timedelta(days=7))
     own = spark.newSession()
     for batch in results:
@@ -60,6 +71,7 @@ def audit(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Audi
 def version_numbers(audit: Audit) -> list[int]:
     numbers = [v.plan_version for v in audit.history.headlines(audit.cluster)]
     assert len(numbers) >= 10
+    assert audit.history.loads(audit.cluster).topics
     return numbers
 
 
@@ -69,6 +81,7 @@ def test_three_ways_give_the_same_layout_at_every_version(audit: Audit) -> None:
         state = audit.history.state(audit.cluster, number)
         assert layout_in(audit.assignments_as_of(number)) == layout_of(state), number
         assert brokers_in(audit.brokers_as_of(number)) == brokers_of(state), number
+        assert loads_in(audit.loads_as_of(number)) == listed(audit.history.loads(audit.cluster, number)), number
         created = headlines[number].created_at
         if number + 1 not in headlines or headlines[number + 1].created_at > created:
             by_clock = audit.history.state(audit.cluster, created + timedelta(microseconds=1))
