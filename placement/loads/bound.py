@@ -2,9 +2,9 @@
 
 Two counts, each valid for itself, and the larger is taken:
 
-- lost replicas are copied, and a broker above its band gives up enough replicas, at least as many bytes as a
-  knapsack that may cut one of them;
-- a broker below its band receives enough, again at least the bytes of such a knapsack over all partitions.
+- lost replicas are copied, and a broker above its band gives up enough replicas, at least as many bytes as the
+  lightest knapsack of them, whole but for one where a short search does not settle it;
+- a broker below its band receives enough, at least the bytes of a knapsack over all partitions that may cut one.
 
 Leaderships move for free, so only disk, bytes in and replicas are counted. Where a plan leaves a broker outside its
 band, the band is as wide as that for the bound. Whole numbers throughout.
@@ -13,6 +13,7 @@ band, the band is as wide as that for the bound. Whole numbers throughout.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from placement.loads.model import WEIGHTS
 
 _COUNTED: Final = tuple(WEIGHTS.index(name) for name in ("disk", "bytes_in", "replicas"))
 _DISK: Final = WEIGHTS.index("disk")
+_CASES: Final = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +67,11 @@ def _need(above: float, below: float) -> int:
 
 
 def _lightest(follower: Int64Array, rows: Int64Array, k: int, need: int) -> int:
-    return _Knapsack(follower, rows, k).lightest(need) if need else 0
+    if not need:
+        return 0
+    knapsack = _Knapsack(follower, rows, k)
+    # All have the same bytes for each byte of disk, so that leaving one out proves nothing.
+    return knapsack.lightest(need) if k == _DISK else knapsack.whole(need)
 
 
 class _Knapsack:
@@ -79,6 +85,48 @@ class _Knapsack:
         order = np.argsort(size / weight, kind="stable")
         self._bytes, self._weight = size[order], weight[order]
         self._sum, self._total = np.cumsum(self._weight), np.cumsum(self._bytes)
+
+    def whole(self, need: int) -> int:
+        """The fewest bytes that whole partitions need for so much, or fewer; all there are where they do not do.
+
+        Branch and bound: the partition that would be cut is taken, or left out; the lightest case goes first. Source:
+        S. Martello, P. Toth, Knapsack Problems (1990), chapter 2.
+        """
+        cases: list[tuple[int, int, tuple[int, ...], int]] = []
+        self._case(cases, need, (), 0)
+        for _ in range(_CASES):
+            if not cases:
+                return int(self._total[-1]) if self._total.size else 0
+            fewest, cut, decided, taken = cases[0]
+            if cut < 0:
+                return fewest
+            heappop(cases)
+            self._case(cases, need, (*decided, cut), taken)
+            self._case(cases, need, (*decided, cut), taken | 1 << len(decided))
+        return cases[0][0] if cases else int(self._total[-1])
+
+    def _case(
+        self, cases: list[tuple[int, int, tuple[int, ...], int]], need: int, decided: tuple[int, ...], taken: int
+    ) -> None:
+        """Add the fewest bytes where some partitions are decided on, and the one cut; nothing where they do not do."""
+        inside = [at for turn, at in enumerate(decided) if taken >> turn & 1]
+        rest = need - int(self._weight[inside].sum())
+        fewest = int(self._bytes[inside].sum())
+        if rest <= 0:
+            heappush(cases, (fewest, -1, decided, taken))
+            return
+        free = np.ones(self._weight.size, np.bool_)
+        free[list(decided)] = False
+        place = np.flatnonzero(free)
+        sums = np.cumsum(self._weight[place])
+        at = int(np.searchsorted(sums, rest))
+        if at == sums.size:
+            return
+        fewest += int(self._bytes[place[:at]].sum())
+        short = rest - (int(sums[at - 1]) if at else 0)
+        cut, weight = int(place[at]), int(self._weight[place[at]])
+        fewest -= -int(self._bytes[cut]) * short // weight
+        heappush(cases, (fewest, -1 if short == weight else cut, decided, taken))
 
     def lightest(self, need: int) -> int:
         """The fewest bytes that make up so much of the weight; all there are where they do not."""

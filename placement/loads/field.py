@@ -26,23 +26,34 @@ class Field:
         cost: float64, shape ``(present,)``.
     """
 
-    __slots__ = ("_per_share", "band", "cost", "load")
+    __slots__ = ("_edges", "_per_share", "band", "cost", "load")
 
-    def __init__(self, band: Share, load: Float64Array) -> None:
+    def __init__(self, band: Share, load: Float64Array, stress: Float64Array | None = None) -> None:
+        """Begin with loads; ``stress``, shape ``(weights,)``, makes distances in some weights count for more."""
         self.band = band
         self.load = load
         self._per_share = 1.0 / np.maximum(band.share, 1.0)
+        if stress is not None:
+            self._per_share *= stress[:, None]
+        self._edges = np.stack([band.low, band.high, band.limit, self._per_share]).transpose(2, 1, 0).tolist()
         self.cost = self.at(np.arange(load.shape[1]), load)
 
     def at(self, broker: Int64Array | Int32Array | int, load: Float64Array) -> Float64Array:
         """What brokers would cost with other loads; shapes ``(m,)`` and ``(weights, m)``, or one broker for all."""
+        distance, over = self._outside(broker, load)
+        return _summed(distance * distance + _HARD * (over * over))
+
+    def near(self, broker: Int64Array | Int32Array | int, load: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """What brokers would cost with other loads, and the plain sum of the distances; shapes as in :meth:`at`."""
+        distance, over = self._outside(broker, load)
+        return _summed(distance * distance + _HARD * (over * over)), _summed(distance + _HARD * over)
+
+    def _outside(self, broker: Int64Array | Int32Array | int, load: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """The distance outside the band and above the limit, per share."""
         band, shape = self.band, (slice(None), broker, None) if isinstance(broker, int) else (slice(None), broker)
         outside = np.maximum(band.low[shape] - load, load - band.high[shape])
-        excess = load - band.limit[shape]
         per = self._per_share[shape]
-        distance = np.maximum(outside, 0.0) * per
-        over = np.maximum(excess, 0.0) * per
-        return _summed(distance * distance + _HARD * (over * over))
+        return np.maximum(outside, 0.0) * per, np.maximum(load - band.limit[shape], 0.0) * per
 
     def slope(self, broker: int) -> Float64Array:
         """By how much the broker's cost grows with each weight, shape ``(weights,)``; negative below the band."""
@@ -54,10 +65,21 @@ class Field:
         """Load per share of each broker in the weights that count, shapes ``(weights,)`` and ``(present,)``."""
         return _summed(self.load * self._per_share * which[:, None])
 
+    def alone(self, broker: int, load: list[float]) -> float:
+        """What one broker would cost, as :meth:`at` has it to the last bit; six numbers are no work for arrays."""
+        total = 0.0
+        for now, (low, high, limit, per) in zip(load, self._edges[broker], strict=True):
+            outside, excess = max(low - now, now - high), now - limit
+            if outside > 0 or excess > 0:
+                distance, over = max(outside, 0.0) * per, max(excess, 0.0) * per
+                total += distance * distance + _HARD * (over * over)
+        return total
+
     def add(self, broker: int, load: Float64Array) -> None:
         """Give a broker more, shape ``(weights,)``, or less."""
-        self.load[:, broker] += load
-        self.cost[broker] = self.at(np.array([broker]), self.load[:, broker : broker + 1])[0]
+        after = self.load[:, broker] + load
+        self.load[:, broker] = after
+        self.cost[broker] = self.alone(broker, after.tolist())
 
 
 def _summed(matrix: Float64Array) -> Float64Array:

@@ -102,6 +102,10 @@ class Layout:
         cell = (row * self.replicas.shape[1] + slot)[order]
         self._members = np.split(cell, np.searchsorted(broker[order], np.arange(1, present)))
 
+    def weigh(self, band: Share, stress: Float64Array) -> None:
+        """Go on with another band, in which distances in some weights count for more."""
+        self.field = Field(band, self.field.load, stress)
+
     def loads(self, replicas: Int32Array, lead: Int32Array) -> Float64Array:
         """Loads of the present brokers, float64, shape ``(weights, present)``."""
         present = self.state.problem.fleet.present

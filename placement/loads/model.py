@@ -23,6 +23,9 @@ COUNTS: Final = ("replicas", "leaders")
 WEIGHTS: Final = RESOURCES + COUNTS
 """The rows of every load matrix."""
 
+LED: Final = tuple(WEIGHTS.index(name) for name in ("bytes_out", "cpu", "leaders"))
+"""The rows that a leadership changes, free of data; the others only a copy does."""
+
 _LARGEST: Final = 1 << 50
 _CPU_IN_LEADER, _CPU_OUT_LEADER, _CPU_IN_FOLLOWER = 70, 15, 15
 

@@ -17,21 +17,20 @@ import numpy as np
 from placement.arrays import Int64Array
 from placement.loads.layout import Layout
 from placement.loads.search import settle
-from placement.loads.trim import trim
+from placement.loads.stages import Stage, run
 from placement.model import NO_BROKER
 
-_PRICES: Final = (3.0, 1.0, 0.3)
-_ROUNDS: Final = 4
+_PRICES: Final = (0.1, 0.3, 1.0)
 _SEVERAL: Final = 100_000
 _EFFORT: Final = 20_000
 _MOST: Final = 80
 _IN_VAIN: Final = 16
 _SMALL: Final = 1_000
-_NEAR: Final = 1.05
+_NEAR: Final = 1.03
 _DIGITS: Final = 12
 
 
-def search(layout: Layout, bound: Callable[[], int]) -> None:
+def search(layout: Layout, staged: list[Stage], bound: Callable[[], int]) -> None:
     """Bring the brokers into their bands, at the best of several prices, and polish the end.
 
     ``bound`` gives the certified lower bound for the layout as it is; close to it there is little to gain.
@@ -42,8 +41,7 @@ def search(layout: Layout, bound: Callable[[], int]) -> None:
     for price in _PRICES if cells <= _SEVERAL else _PRICES[:1]:
         if best is not None:
             layout.restore(start)
-        layout.patience = price
-        _settled(layout)
+        run(layout, staged, price)
         score = _score(layout)
         if score[0] == 0 and score[1] <= near * bound():
             return
@@ -55,16 +53,9 @@ def search(layout: Layout, bound: Callable[[], int]) -> None:
     layout.restore(best[1])
     in_vain = 0
     for attempt in range(min(_MOST, _EFFORT // cells)):
-        before, score = score, _again(layout, attempt, score)
+        before, score = score, _again(layout, staged[-1:], attempt, score)
         in_vain = 0 if score < before else in_vain + 1
         if in_vain == _IN_VAIN:
-            return
-
-
-def _settled(layout: Layout) -> None:
-    for _ in range(_ROUNDS):
-        settle(layout)
-        if not trim(layout):
             return
 
 
@@ -81,17 +72,17 @@ def _fresh(layout: Layout) -> Int64Array:
     return cell[layout.fresh(row, layout.replicas[row, slot])]
 
 
-def _again(layout: Layout, attempt: int, score: tuple[float, int]) -> tuple[float, int]:
+def _again(layout: Layout, staged: list[Stage], attempt: int, score: tuple[float, int]) -> tuple[float, int]:
     """Undo some copies, search without them, and go back where that is no better."""
     start, movable = layout.snapshot(), layout.movable.copy()
-    layout.patience = _PRICES[attempt % len(_PRICES)]
+    layout.patience = price = _PRICES[attempt % len(_PRICES)]
     for cell in _drawn(_fresh(layout), attempt).tolist():
         row, slot = divmod(cell, layout.replicas.shape[1])
         if _sent_home(layout, row, slot):
             layout.movable[row, slot] = False
     settle(layout)
     layout.movable[:] = movable
-    _settled(layout)
+    run(layout, staged, price)
     after = _score(layout)
     if after < score:
         return after

@@ -1,10 +1,11 @@
 """Search: bring the worst broker closer to its band, with leaderships first and with the fewest bytes after that.
 
 Goal: cost zero, which is every broker within its band, for the fewest bytes.
-Method: of the broker with the largest cost, the leadership whose change gains the most goes first, as it is free. If
-there is none, the copy with the largest gain per byte: away from the broker where it is above its band, to it where
-it is below. Gains are exact; only the candidates are picked by slope. If none gains, two replicas swap. A
-broker for which nothing gains waits until another has changed.
+Method: of the broker with the largest cost, leaderships go first, as they are free. If none gains, the copy that comes
+nearest to the bands per byte: away from the broker where it is above its band, to it where it is below. It must lower
+the cost, which is quadratic, so that the search ends; it is chosen by plain distance, as a quadratic gain would prefer
+small replicas to those that do more per byte. If none gains, two replicas swap. A broker for which nothing gains waits
+until another has changed.
 Cost: O(candidates * targets) for each step. Weakness: a step that must first lose to gain is never taken.
 """
 
@@ -17,7 +18,8 @@ import numpy as np
 
 from placement.arrays import BoolArray, Float64Array, Int64Array
 from placement.loads.layout import Layout
-from placement.model import NO_BROKER, Int32Array
+from placement.loads.leaderships import lead_better
+from placement.model import Int32Array
 
 _SMALLEST: Final = 1e-14
 _ROUNDING: Final = 1e-12
@@ -25,7 +27,6 @@ _CELLS: Final = 64
 _TARGETS: Final = 64
 _HOTTEST: Final = 8
 _SWAPPED: Final = 32
-_FLIPPED: Final = 8
 _ENOUGH: Final = 3
 _PULLED: Final = 128
 _PASSES: Final = 8
@@ -64,7 +65,7 @@ def settle(layout: Layout) -> None:
 
 def _better(layout: Layout, broker: int, *, swap: bool) -> bool:
     """Take the best step for a broker; False where there is none."""
-    if _flip(layout, broker):
+    if lead_better(layout, broker):
         return True
     away, pull = _push(layout, broker), _pull(layout, broker)
     step = max((s for s in (away, pull) if s is not None), key=lambda s: s.rate, default=None)
@@ -73,45 +74,6 @@ def _better(layout: Layout, broker: int, *, swap: bool) -> bool:
         layout.move(step.cell // width, step.cell % width, step.broker)
         return True
     return swap and _swap(layout, broker)
-
-
-def _flip(layout: Layout, broker: int) -> bool:
-    """Change leaderships between the broker and other replicas', those that gain the most; False where none gains."""
-    row, giver, taker = _flips(layout, broker)
-    gain = _flip_gain(layout, row, giver, taker)
-    best = np.flatnonzero(gain > layout.least)
-    best = best[np.argsort(-gain[best], kind="stable")[:_FLIPPED]]
-    for turn, at in enumerate(best.tolist()):
-        one = slice(at, at + 1)
-        # Gains shrink as others are taken; once they have shrunk by half, another one may be the best.
-        if turn and _flip_gain(layout, row[one], giver[one], taker[one])[0] < max(gain[at] / 2, layout.least):
-            break
-        layout.set_leader(int(row[at]), int(taker[at]))
-    return bool(best.size)
-
-
-def _flips(layout: Layout, broker: int) -> tuple[Int64Array, Int32Array, Int32Array]:
-    """Rows whose leadership the broker could give or take, who gives it and who takes it."""
-    leads = layout.state.problem.fleet.leads
-    row = layout.split(layout.members(broker))[0]
-    row = row[~layout.fixed[row] & (layout.lead[row] != NO_BROKER)]
-    led = layout.lead[row] == broker
-    out, into = row[led], row[~led] if leads[broker] else row[:0]
-    rows, givers, takers = [into], [layout.lead[into]], [np.full(into.size, broker, np.int32)]
-    for column in range(layout.replicas.shape[1]):
-        other = layout.replicas[out, column]
-        able = (other != NO_BROKER) & (other != broker) & leads[other]
-        rows.append(out[able])
-        givers.append(np.full(int(able.sum()), broker, np.int32))
-        takers.append(other[able])
-    return np.concatenate(rows), np.concatenate(givers), np.concatenate(takers)
-
-
-def _flip_gain(layout: Layout, row: Int64Array, giver: Int32Array, taker: Int32Array) -> Float64Array:
-    field = layout.field
-    change = (layout.leader[row] - layout.follower[row]).T
-    gain = field.cost[giver] - field.at(giver, field.load[:, giver] - change)
-    return np.asarray(gain + field.cost[taker] - field.at(taker, field.load[:, taker] + change))
 
 
 def _movable(layout: Layout, broker: int) -> Int64Array:
@@ -167,11 +129,20 @@ def _best_push(layout: Layout, broker: int, cell: Int64Array, target: Int64Array
     field = layout.field
     row, slot = layout.split(cell)
     load = layout.carried(row, broker)
-    gain = (field.cost[broker] - field.at(broker, field.load[:, broker, None] - load))[:, None]
     m, t = cell.size, target.size
+    given = _nearer(layout, broker, field.load[:, broker, None], field.load[:, broker, None] - load)
     sums = (load[:, :, None] + field.load[:, target][:, None, :]).reshape(load.shape[0], m * t)
-    gain = gain + field.cost[target] - field.at(np.tile(target, m), sums).reshape(m, t)
-    return _chosen(layout, cell, target, gain, _accepted(layout, row, slot, target))
+    taken = _nearer(layout, np.tile(target, m), np.tile(field.load[:, target], m), sums)
+    gain, nearer = (one[:, None] + other.reshape(m, t) for one, other in zip(given, taken, strict=True))
+    return _chosen(layout, cell, target, gain, nearer, _accepted(layout, row, slot, target))
+
+
+def _nearer(
+    layout: Layout, broker: Int64Array | Int32Array | int, before: Float64Array, after: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """What brokers gain when their loads change: in cost, and in distance."""
+    (cost, distance), (less, closer) = (layout.field.near(broker, load) for load in (before, after))
+    return cost - less, distance - closer
 
 
 def _accepted(layout: Layout, row: Int64Array, slot: Int64Array, target: Int64Array) -> BoolArray:
@@ -184,14 +155,18 @@ def _accepted(layout: Layout, row: Int64Array, slot: Int64Array, target: Int64Ar
     return np.asarray(by_rack[:, inverse] & ~layout.hosts(row[:, None], target[None, :]))
 
 
-def _chosen(layout: Layout, cell: Int64Array, target: Int64Array, gain: Float64Array, able: BoolArray) -> Step | None:
-    """The able pair with the largest gain per byte, within the budget."""
+def _chosen(
+    layout: Layout, cell: Int64Array, target: Int64Array, gain: Float64Array, nearer: Float64Array, able: BoolArray
+) -> Step | None:
+    """The able pair that gains, and comes nearest to the bands per byte, within the budget."""
     row, slot = layout.split(cell)
     here = layout.fresh(row, layout.replicas[row, slot]).astype(np.int64)
     copies = layout.fresh(row[:, None], target[None, :]) - here[:, None]
     able = able & (gain > layout.least) & (layout.charge[row][:, None] * copies <= layout.spare)
     able = able & layout.roomy(row[:, None], target[None, :])
-    rate = np.where(able, gain / (np.maximum(copies, 0) * layout.size[row][:, None] + _typical(layout)), 0.0)
+    rate = np.where(
+        able & (nearer > 0), nearer / (np.maximum(copies, 0) * layout.size[row][:, None] + _typical(layout)), 0.0
+    )
     best = int(rate.argmax())
     i, j = divmod(best, target.size)
     return Step(int(cell[i]), int(target[j]), float(rate[i, j])) if rate[i, j] > 0 else None
@@ -219,12 +194,14 @@ def _pull(layout: Layout, broker: int) -> Step | None:
     row, slot = layout.split(cell)
     source = layout.replicas[row, slot]
     load = layout.carried(row, source)
-    gain = field.cost[source] - field.at(source, field.load[:, source] - load)
-    gain += field.cost[broker] - field.at(broker, field.load[:, broker, None] + load)
+    given = _nearer(layout, source, field.load[:, source], field.load[:, source] - load)
+    here = field.load[:, broker, None]
+    taken = _nearer(layout, broker, here, here + load)
+    gain, nearer = (one + other for one, other in zip(given, taken, strict=True))
     at = layout.open_rows(row)
     target = np.array([broker])
     able = layout.state.accepts(at, slot, np.full(row.size, broker))
-    return _chosen(layout, cell, target, gain[:, None], able[:, None])
+    return _chosen(layout, cell, target, gain[:, None], nearer[:, None], able[:, None])
 
 
 def _slopes(layout: Layout, brokers: Int64Array, n: int) -> Float64Array:

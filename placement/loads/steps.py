@@ -16,6 +16,7 @@ from placement.loads.model import Band, Loads
 from placement.loads.polish import search
 from placement.loads.report import LoadReport
 from placement.loads.share import Share, banded, shares
+from placement.loads.stages import stages
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.plan import Moves, Replan
 from placement.pose import pose
@@ -105,13 +106,14 @@ def _run(layout: Layout, asked: LoadTerms, lost: int) -> Share:
     factor[problem.row] = problem.factor
     share = _shares(fleet, layout.replicas, layout.lead, factor, asked.loads)
     limit = asked.loads.limit_matrix(fleet.ids[: fleet.present].tolist())
-    inner = banded(share, limit, band.settle, exact_counts=band.exact_counts, present=fleet.present)
+    staged = stages(share, limit, band.settle, exact_counts=band.exact_counts, present=fleet.present)
+    inner = staged[-1].band
     outer = banded(share, limit, band.trigger, exact_counts=False, present=fleet.present)
     layout.measure(inner)
     fill(layout)
     load = layout.field.load
     if ((load < outer.low) | (load > outer.high))[:, : fleet.usable].any():
-        search(layout, lambda: _bound(layout, asked, inner, lost))
+        search(layout, staged, lambda: _bound(layout, asked, inner, lost))
     return inner
 
 
