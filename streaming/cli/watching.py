@@ -6,7 +6,8 @@ import logging
 from typing import Final
 
 from streaming.batch import BatchResult
-from streaming.version import EventRecord, PlanVersion
+from streaming.cli.render import bytes_text
+from streaming.version import EventRecord, Numbers, PlanVersion
 
 _log: Final = logging.getLogger(__name__)
 
@@ -44,11 +45,17 @@ def version_line(version: PlanVersion) -> str:
     n = version.numbers
     text = f"{version.cluster_id} v{version.plan_version}  {version.cause}"
     if n.moved_replicas:
-        proof = "proved least" if n.optimal else f"at least {n.lower_bound}"
-        text += f"; moves {n.moved_replicas} replicas ({proof})"
+        text += f"; moves {n.moved_replicas} replicas{_cost(n)}"
     if n.before != n.after:
         text += f"; replicas per broker {n.before.replicas_min}..{n.before.replicas_max}"
         text += f" → {n.after.replicas_min}..{n.after.replicas_max}"
     if version.approval == "proposed":
         text += f"; waits for approval, digest {version.digest[:12]}"
     return text
+
+
+def _cost(n: Numbers) -> str:
+    """What the moves cost beside the least that was proved: replicas, or bytes where the plan was made by load."""
+    if n.loads is not None:
+        return f", {bytes_text(n.loads.moved_bytes)} (at least {bytes_text(n.loads.lower_bound_bytes)})"
+    return " (proved least)" if n.optimal else f" (at least {n.lower_bound})"

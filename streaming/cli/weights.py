@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
+from streaming.cli.render import bytes_text
 from streaming.config import Policy
 from streaming.history import History
 from streaming.moves import moved_rows
@@ -55,14 +56,6 @@ def _cell(value: dict[str, Any], unit: str | None) -> str:
     part = f"{100 * value['load'] / max(value['share'], 1):.0f} %"
     above = ", above its limit" if value["limit"] is not None and value["load"] > value["limit"] else ""
     return f"{part}{above}" if unit is None else f"{bytes_text(value['load'])}{unit}, {part}{above}"
-
-
-def bytes_text(amount: int) -> str:
-    """An amount of bytes in the unit that suits it, such as ``1.5 GB``."""
-    for unit, size in (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if amount >= size:
-            return f"{amount / size:.1f} {unit}"
-    return f"{amount} B"
 
 
 def bytes_of_moves(history: History, plan: PlanVersion) -> dict[tuple[str, int], int | None]:

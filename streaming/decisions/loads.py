@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from placement import LogDir, PlacementError
+from placement import Assignment, Loads, LogDir, PlacementError
 from streaming.config import Policy
 from streaming.decisions.decision import Answer, Decision, NoEffect, moment_text
 from streaming.decisions.moving import goes_by_load, held_brokers, members_after, rebalance
@@ -152,5 +152,10 @@ def cluster_standing(state: ClusterState, policy: Policy, moves: Iterable[TopicM
     """
     members = members_after(state, ())
     assignment = moved(state.assignment(), moves)
-    loads = loads_of(state.loads, assignment, state.brokers, policy.loads)
+    loads = known_loads(state, assignment, policy)
     return standing(assignment, [b.to_core() for b in members], loads, policy.loads, held_brokers(members, policy))
+
+
+def known_loads(state: ClusterState, assignment: Assignment, policy: Policy) -> Loads:
+    """The loads of a layout of this cluster, and the limits of its brokers."""
+    return loads_of(state.loads, assignment, state.brokers, policy.loads)

@@ -16,6 +16,7 @@ from streaming.folding import flat_moves
 from streaming.history import History
 from streaming.moves import canonical, matrices
 from streaming.pruning import Span
+from streaming.report.weights import load_data
 from streaming.state import ClusterState
 from streaming.version import EFFECTIVE, MEMBERS, BrokerRecord, PlanVersion
 
@@ -42,6 +43,8 @@ def report_data(history: History, cluster: str, version: int | None) -> dict[str
     after = before.load
     for block in plan.moves:
         after = after.subtract(block.before).add(block.after)
+    moves = list(canonical(plan.moves))[:LONGEST_TABLE]
+    loads = load_data(history, before, plan)
     return {
         "cluster": cluster,
         "plan": _plan(plan),
@@ -53,9 +56,9 @@ def report_data(history: History, cluster: str, version: int | None) -> dict[str
         "matrix": _matrix(plan, records),
         "waves": _waves(plan),
         "moves": [
-            {"topic": t, "partition": p, "before": old, "after": new, "reason": why}
-            for t, p, old, new, why in list(canonical(plan.moves))[:LONGEST_TABLE]
+            {"topic": t, "partition": p, "before": old, "after": new, "reason": why} for t, p, old, new, why in moves
         ],
+        "loads": loads and loads | {"moves": loads["moves"][:LONGEST_TABLE]},
         "timeline": _timeline(history, cluster, headlines[-LONGEST_TIMELINE:]),
     }
 

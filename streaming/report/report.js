@@ -42,6 +42,26 @@
         `${name} per broker on ${data.brokers.length} brokers: ${range(values[0])} before, ${range(values[1])} after`);
     }
   };
+  // A share is what racks and capacities let a broker carry; within the trigger nothing is done.
+  const drawWeights = () => {
+    element("weight-section").hidden = !data.loads;
+    if (!data.loads) return;
+    const { brokers: ids, parts, loads, resources, trigger } = data.loads;
+    const names = { disk: "Bytes on disk", bytes_in: "Bytes in a second", bytes_out: "Bytes out a second", cpu: "CPU" };
+    const line = (y) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: colour("--mark"), width: 1, dash: "dot" } });
+    resources.forEach((name, k) => {
+      const order = ids.map((_, i) => i);
+      if (many) order.sort((a, b) => parts[0][k][b] - parts[0][k][a]);
+      const traces = ["before", "after"].map((side, n) => ({
+        name: side, y: order.map((i) => parts[n][k][i]), x: many ? order.map((_, place) => place + 1) : order.map((i) => String(ids[i])),
+        text: order.map((i) => `broker ${ids[i]}: ${loads[n][k][i].toLocaleString("en")}`), hovertemplate: `%{text}, %{y} %<extra>${side}</extra>`,
+        type: many ? "scatter" : "bar", mode: many ? "lines" : undefined, line: many ? { width: 1.5 } : undefined, marker: { color: colour(`--${side}`) },
+      }));
+      draw(`load-${name}`, traces,
+        layout(names[name], { xaxis: brokerAxis(), yaxis: axis("% of the share", { rangemode: "tozero" }), barmode: "group", shapes: [line(100 - trigger), line(100 + trigger)] }),
+        `${names[name]} on ${ids.length} brokers, in per cent of their shares: ${range(parts[0][k])} before, ${range(parts[1][k])} after`);
+    });
+  };
   const drawRacks = () => {
     const racks = [...new Set(data.brokers.map((b) => b.rack))].sort();
     const sums = data.replicas.map((counts) => racks.map((rack) => data.brokers.reduce((sum, b, i) => sum + (b.rack === rack ? counts[i] : 0), 0)));
@@ -126,8 +146,10 @@
   fill("brokers", ["broker", "rack", "state", "replicas before", "after", "leaders before", "after"],
     data.brokers.map((b, i) => [b.id, b.rack, b.state, data.replicas[0][i], data.replicas[1][i], data.leaders[0][i], data.leaders[1][i]]),
     "Replicas and preferred leaders per broker");
-  fill("moves", ["topic", "partition", "before", "after", "reason"],
-    data.moves.map((m) => [m.topic, m.partition, m.before.join(", ") || "–", m.after.join(", ") || "–", m.reason]),
+  const hottest = data.loads && data.loads.hottest;
+  fill("moves", ["topic", "partition", "before", "after", "reason", ...(hottest ? ["bytes copied", `takes off broker ${hottest.broker}, of its ${hottest.load.toLocaleString("en")} ${hottest.resource}`] : [])],
+    data.moves.map((m, i) => [m.topic, m.partition, m.before.join(", ") || "–", m.after.join(", ") || "–", m.reason,
+      ...(hottest ? data.loads.moves[i].map((n) => n.toLocaleString("en")) : [])]),
     data.moves.length < data.plan.partitions ? `The first ${data.moves.length} of ${data.plan.partitions} changed partitions` : "All changed partitions");
 
   const slider = element("slider");
@@ -137,6 +159,7 @@
   slider.addEventListener("input", () => show(Number(slider.value)));
   const all = () => {
     drawLoad();
+    drawWeights();
     drawRacks();
     drawMatrix();
     drawWaves();

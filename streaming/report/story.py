@@ -23,7 +23,8 @@ def told(data: dict[str, Any]) -> list[str]:
         shown = ", ".join(plan["events"][:5])
         more = f" and {len(plan['events']) - 5} more" if len(plan["events"]) > 5 else ""
         sentences.append(f"It answers {shown}{more}.")
-    sentences.append(_cost(plan))
+    sentences.append(_cost(plan, by_load=data["loads"] is not None and data["loads"]["bound"] is not None))
+    sentences += _weights(data["loads"])
     if plan["reasons"]:
         sentences.append("Why: " + ", ".join(f"{reason} ({count})" for reason, count in plan["reasons"][:6]) + ".")
     if plan["approval"] in _APPROVALS:
@@ -33,16 +34,31 @@ def told(data: dict[str, Any]) -> list[str]:
     return sentences
 
 
-def _cost(plan: dict[str, Any]) -> str:
+def _weights(loads: dict[str, Any] | None) -> list[str]:
+    """Bytes, and what becomes of hot brokers; nothing where no loads were known."""
+    if loads is None:
+        return []
+    proof = "" if loads["bound"] is None else f"; at least {loads['bound']:,} by the certified bound"
+    sentences = [f"It copies {loads['bytes']:,} bytes{proof}."]
+    hot = ", ".join(
+        f"broker {one['broker']} from {one['before']} to {one['after']} % of its share of {one['resource']}"
+        for one in loads["hot"]
+    )
+    sentences.append(f"Hot brokers: {hot}." if hot else f"No broker is {loads['trigger']} % above its share before it.")
+    return sentences
+
+
+def _cost(plan: dict[str, Any], *, by_load: bool) -> str:
     if not plan["moved"]:
         return f"It copies no replica; it concerns {plan['partitions']} partitions."
-    proof = (
-        "and no plan with this balance can do with fewer"
-        if plan["optimal"]
-        else f"and at least {plan['bound']} are needed by any plan with this balance"
-    )
+    if by_load:
+        proof = ""
+    elif plan["optimal"]:
+        proof = ", and no plan with this balance can do with fewer"
+    else:
+        proof = f", and at least {plan['bound']} are needed by any plan with this balance"
     old, new = plan["spread"]
     return (
-        f"It copies {plan['moved']} replicas of {plan['partitions']} partitions, {proof}. Brokers hold {old[0]} to "
+        f"It copies {plan['moved']} replicas of {plan['partitions']} partitions{proof}. Brokers hold {old[0]} to "
         f"{old[1]} replicas before and {new[0]} to {new[1]} after; {plan['leader_changes']} preferred leaders change."
     )

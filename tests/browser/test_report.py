@@ -29,9 +29,10 @@ def browser() -> Iterator[Browser]:
 
 
 def history(root: Path, brokers: int) -> History:
-    """Brokers in six racks, topics, a failure that is healed, a rebalance that is proposed, with odd names in it."""
+    """Brokers in six racks, a failure that is healed, loads, a rebalance that is proposed, with odd names in it."""
     driver = Driver('[policy]\napproval = ["rebalance"]\nsettle = "0s"\n')
     ids = range(1, brokers + 1)
+    weighed = [{"topic": "orders", "partition": p, "size": 10**9 * (1 + p % 7)} for p in range(4 * brokers)]
     batches = [
         driver.racks({f"r{r}": [b for b in ids if b % 6 == r] for r in range(6)}),
         driver.batch(
@@ -42,6 +43,7 @@ def history(root: Path, brokers: int) -> History:
         driver.batch(driver.event("broker_left", broker_id=3, reason="failed", minute=2), minute=2),
         driver.batch(minute=40),
         driver.batch(driver.event("broker_joined", broker_id=brokers + 1, rack="</script>r0", minute=41), minute=41),
+        driver.batch(driver.event("load_observed", partitions=weighed, minute=41.5), minute=41.5),
         driver.batch(driver.event("rebalance_requested", event_id="<b>even</b>", minute=42), minute=42),
     ]
     write_batches(root, *batches)
@@ -88,12 +90,18 @@ def drawn(page: Page, chart: str) -> int:
 
 def test_it_renders_every_chart(opened: Opened) -> None:
     page = opened.page
-    for chart in ("replicas", "leaders", "rack-chart", "matrix", "timeline", "then"):
+    for chart in ("replicas", "leaders", "load-disk", "load-cpu", "rack-chart", "matrix", "timeline", "then"):
         assert drawn(page, chart) > 0, chart
         assert page.locator(f"#{chart}").get_attribute("aria-label"), chart
     assert "rebalance requested by event <b>even</b>" in page.locator("section").first.inner_text()
     assert f"on {opened.brokers + 1} brokers" in str(page.locator("#replicas").get_attribute("aria-label"))
     assert page.locator("#brokers tbody tr").count() == opened.brokers + 1
+    assert f"Bytes on disk on {opened.brokers} brokers" in str(page.locator("#load-disk").get_attribute("aria-label"))
+    header = page.locator("#moves thead th").all_text_contents()
+    assert header[5] == "bytes copied"
+    assert header[6].startswith("takes off broker ")
+    first = page.locator("#moves tbody tr").first.locator("td").all_text_contents()
+    assert int(first[5].replace(",", "")) > 0
     names = page.evaluate("JSON.parse(document.getElementById('data').textContent).brokers.map(b => b.rack)")
     assert "</script>r0" in names
 
@@ -124,7 +132,7 @@ def test_the_counts_at_the_end_are_those_of_the_layout(opened: Opened) -> None:
 def test_a_screen_reader_finds_its_way(opened: Opened) -> None:
     page = opened.page
     assert page.locator("html").get_attribute("lang") == "en"
-    assert page.locator("h1").inner_text() == page.title() == "c version 6: rebalance"
+    assert page.locator("h1").inner_text() == page.title() == "c version 7: rebalance"
     assert page.locator("main").count() == page.locator("h1").count() == 1
     assert [page.locator("label[for=slider]").count(), page.locator("[aria-live=polite]").count()] == [1, 1]
     page.keyboard.press("Tab")

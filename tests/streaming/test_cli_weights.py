@@ -10,7 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streaming.cli import cli
+from streaming.history import History
 from streaming.moves import moved_replicas
+from streaming.report.data import report_data
+from streaming.report.story import told
 from tests.streaming.driving import RACKS, Driver
 from tests.streaming.writing import project, write_batches
 
@@ -100,3 +103,18 @@ def test_new_replicas_go_to_disks_by_name(run: Run, driver: Driver) -> None:
     assert len(placed) <= moved_replicas(plan.moves)
     back = json.loads(run("show", "c", plan.plan_version, "--format", "rollback-json").stdout)["partitions"]
     assert {path for entry in back for path in entry["log_dirs"]} == {"any"}
+
+
+def test_the_report_tells_of_loads_and_of_what_each_move_buys(run: Run, driver: Driver, tmp_path: Path) -> None:
+    history = History(str(tmp_path / "tables"))
+    data = report_data(history, "c", 4)
+    loads, numbers = data["loads"], driver.journal[3].numbers.loads
+    assert numbers is not None
+    assert loads["bytes"] == numbers.moved_bytes
+    assert loads["hottest"] == {"broker": 1, "resource": "disk", "load": 80 * GB}
+    # What all moves together take off the hottest broker is what it carries less after them.
+    assert sum(relief for _, relief in loads["moves"]) == loads["loads"][0][0][0] - loads["loads"][1][0][0]
+    assert f"It copies {numbers.moved_bytes:,} bytes; at least {numbers.lower_bound_bytes:,} by" in told(data)[2]
+    assert told(data)[3].startswith("Hot brokers: broker 1 from 214 to ")
+    assert "no plan with this balance" not in told(data)[1]
+    assert report_data(history, "c", 2)["loads"] is None
