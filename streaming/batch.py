@@ -57,6 +57,22 @@ def _nothing_stored(_: Sequence[str]) -> dict[str, ClusterState]:
     return {}
 
 
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What an interrupted attempt at a batch has appended already.
+
+    Attributes:
+        batch_id: the batch.
+        progress: whether ``plan_progress`` has its rows.
+        recorded: the sequences of its lines that ``quarantine`` has. Their outcome stands, whatever the policy is by
+            now.
+    """
+
+    batch_id: int = NEVER
+    progress: bool = False
+    recorded: frozenset[int] = frozenset()
+
+
 @dataclass(slots=True)
 class Memory:
     """The clusters in memory, the least recently used first, and what must be known of all the others.
@@ -66,7 +82,7 @@ class Memory:
         deadlines: when time alone may change a cluster, in memory or not.
         clusters: states that are loaded.
         behind: versions that the projections do not have yet.
-        partial: a batch that was interrupted before its commit point, and the tables that have its rows already.
+        partial: what a batch that was interrupted before its commit point has left.
         journal: the table version of ``plans`` that all this was read at, or written.
     """
 
@@ -75,12 +91,8 @@ class Memory:
     deadlines: dict[str, datetime] = field(default_factory=dict)
     clusters: OrderedDict[str, ClusterState] = field(default_factory=OrderedDict)
     behind: list[PlanVersion] = field(default_factory=list)
-    partial: tuple[int, frozenset[str]] = (NEVER, frozenset())
+    partial: Partial = field(default_factory=Partial)
     journal: int = 0
-
-    def has_rows(self, batch_id: int, table: str) -> bool:
-        """Whether an interrupted attempt at this batch wrote to the table."""
-        return self.partial[0] == batch_id and table in self.partial[1]
 
     def cluster(self, cluster_id: str) -> ClusterState:
         """The state of a cluster; a new one where nothing is known of it."""
@@ -139,7 +151,8 @@ def plan_batch(
     Time is what the events say while there are events, so that a backlog heals nothing whose return is still to be
     read; it is the batch's own time once the source is quiet.
     """
-    work, unplanned = divide(memory, lines, batch_time, config)
+    recorded = memory.partial.recorded if memory.partial.batch_id == batch_id else frozenset()
+    work, unplanned = divide(memory, lines, batch_time, config, recorded)
     memory.need(each.cluster_id for each in work)
     planned: dict[str, ClusterResult] = {}
     if plan_many is not None:
@@ -158,15 +171,20 @@ def plan_batch(
 
 
 def divide(
-    memory: Memory, lines: Sequence[Line], batch_time: datetime, config: Config
+    memory: Memory,
+    lines: Sequence[Line],
+    batch_time: datetime,
+    config: Config,
+    recorded: frozenset[int] = frozenset(),
 ) -> tuple[list[ClusterWork], list[EventRecord]]:
     """The work of each cluster, by name, and the lines that are no events."""
     by_cluster: dict[str, list[Line]] = {}
     malformed: list[EventRecord] = []
     for sequence, received in enumerate(lines):
-        line = received._replace(sequence=sequence)
+        line = received._replace(sequence=sequence, recorded=sequence in recorded)
         if line.event is None:
-            malformed.append(record(line, "malformed", line.problem))
+            if not line.recorded:
+                malformed.append(record(line, "malformed", line.problem))
         else:
             by_cluster.setdefault(line.event.cluster_id, []).append(line)
     newest = max((line.event.occurred_at for line in lines if line.event), default=batch_time)

@@ -278,6 +278,8 @@ class Line(NamedTuple):
     problem: str = ""
     header: Header = Header()
     sequence: int = 0
+    recorded: bool = False
+    """Whether an interrupted attempt at the batch has recorded what became of it."""
 
     @property
     def text(self) -> str:

@@ -186,16 +186,18 @@ class MicroBatches:
 def commit(spark: SparkSession, tables: Tables, memory: Memory, result: BatchResult, app_id: str) -> None:
     """Append what the batch brought, the journal last: before it nothing has happened, after it everything has.
 
-    What an interrupted attempt at the same batch has appended is not appended again.
+    What an interrupted attempt at the same batch has appended is not appended again: lines that it put into quarantine
+    were passed over, and reports of executors are the same whatever the policy.
     """
     metadata = json.dumps({"app": app_id, "batch": result.batch_id, "plans": brought(result.versions)})
     batch_id = result.batch_id
 
     def append(table: Table, rows: pa.Table) -> None:
-        if rows.num_rows and not memory.has_rows(batch_id, table.name):
+        if rows.num_rows:
             tables.append(spark, table, rows, user_metadata=metadata, app_id=app_id, batch_id=batch_id)
 
-    append(PROGRESS, progress_to_arrow(result.progress, app_id, batch_id))
+    if not (memory.partial.progress and memory.partial.batch_id == batch_id):
+        append(PROGRESS, progress_to_arrow(result.progress, app_id, batch_id))
     append(QUARANTINE, quarantine_to_arrow(result.unplanned, app_id, batch_id, result.batch_time))
     rows = versions_to_arrow(result.versions, app_id, batch_id)
     if rows.num_rows:

@@ -109,6 +109,9 @@ class ClusterPlanner:
         """Take one event in and settle its outcome."""
         event = line.event
         assert event is not None
+        if line.recorded:
+            self._pass_over(event)
+            return
         if event.event_id in self.state.seen:
             self._settled.append(record(line, "duplicate", "an event with this id was received before"))
             return
@@ -129,6 +132,12 @@ class ClusterPlanner:
             self._refused.append(record(line, "rejected", str(reason)))
             return
         self._take(answer, line)
+
+    def _pass_over(self, event: AnyEvent) -> None:
+        """Let time pass as the event did when its outcome was recorded; a duplicate and what was held did nothing."""
+        if event.event_id not in self.state.seen and (not self.state.stopped or isinstance(event, ClusterResumed)):
+            self.state.seen.add(event.event_id)
+            self.advance(min(event.occurred_at, self.batch_time))
 
     def _take(self, answer: Answer | list[Decision] | None, line: Line) -> None:
         if answer is None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.batch import NEVER, Memory
+from streaming.batch import NEVER, Memory, Partial
 from streaming.journal import versions_from_arrow
 from streaming.loads.columns import LOAD_TYPE, limits_from_rows, loads_from_arrow
 from streaming.moves import TopicMoves, matrices, no_replicas, roles_lookup
-from streaming.schemas import ASSIGNMENTS, BROKER_LIMITS, BROKERS, LOADS, PLANS, PROGRESS, QUARANTINE
+from streaming.schemas import ASSIGNMENTS, BROKER_LIMITS, BROKERS, LOADS, PLANS, PROGRESS, QUARANTINE, Table
 from streaming.state import ClusterState
 from streaming.tables import Tables
 from streaming.version import HELD, BrokerRecord, PlanVersion
@@ -51,18 +51,19 @@ def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int)
     memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
     memory.deadlines = _deadlines(journal)
     memory.behind = _behind(spark, tables, _reach(journal), _with_loads(journal))
-    memory.partial = (batch_id, _with_rows_of(spark, tables, app_id, batch_id))
+    memory.partial = _left_by(spark, tables, app_id, batch_id)
     return memory
 
 
-def _with_rows_of(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> frozenset[str]:
-    """The tables to which an interrupted attempt at the batch has appended already."""
-    found = set()
-    for table in (QUARANTINE, PROGRESS):
-        rows = tables.read(spark, table, ["app_id", "batch_id"])
-        if pc.any(pc.and_(pc.equal(rows["app_id"], app_id), pc.equal(rows["batch_id"], batch_id))).as_py():
-            found.add(table.name)
-    return frozenset(found)
+def _left_by(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> Partial:
+    """What an interrupted attempt at the batch has appended already."""
+
+    def rows_of(table: Table, column: str) -> list[Any]:
+        rows = tables.read(spark, table, [column, "app_id", "batch_id"])
+        mine = pc.and_(pc.equal(rows["app_id"], app_id), pc.equal(rows["batch_id"], batch_id))
+        return list(rows.filter(mine)[column].to_pylist())
+
+    return Partial(batch_id, bool(rows_of(PROGRESS, "event_id")), frozenset(rows_of(QUARANTINE, "sequence")))
 
 
 def load_states(

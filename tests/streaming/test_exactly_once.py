@@ -90,6 +90,46 @@ def test_after_a_repeated_batch_the_next_one_plans_on_the_same_state(
     assert list(job.outcomes().values()).count("duplicate") == len(SETUP)
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "outcomes"),
+    [
+        (9, 1, {"joined": "applied", "broken": "malformed", "plain": "rejected", "again": "duplicate"}),
+        (1, 9, {"joined": "applied", "broken": "malformed", "plain": "rejected", "again": "duplicate"}),
+        (1, 2, {"joined": "applied", "broken": "malformed", "plain": "applied", "again": "duplicate"}),
+    ],
+)
+def test_a_batch_interrupted_under_one_policy_and_planned_under_another_gives_each_line_one_outcome(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: int,
+    then: int,
+    outcomes: dict[str, str],
+) -> None:
+    jobs = [JobFolder(tmp_path / "job", policy=f"default_replication_factor = {n}") for n in (first, then)]
+    job = jobs[0]
+    Tables(job.config.tables.root).create(spark, job.config.tables.window)
+    job.checkpoint.mkdir()
+    (job.checkpoint / "metadata").write_text(json.dumps({"id": "a-query"}))
+    plain = json.loads(east.created("plain", 1, 1, minute=1))
+    del plain["replication_factor"]
+    line = json.dumps(plain).encode()
+    lines = {"joined": east.joined(1), "more": east.joined(2), "broken": b"broken", "plain": line, "again": line}
+
+    def interrupt(*_: object, **__: object) -> int:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(Tables, "append_to_journal", interrupt)
+        MicroBatches(jobs[0].config)(batch_of(spark, *lines.values()), 0)
+    assert not job.rows("plans")
+    assert job.rows("quarantine")
+    MicroBatches(jobs[1].config)(batch_of(spark, *lines.values()), 0)
+
+    received = [(place, outcome) for place, _, outcome in job.received()]
+    assert received == [(f"sent.jsonl:{n}", outcomes.get(name, "applied")) for n, name in enumerate(lines, 1)]
+
+
 def test_a_batch_without_lines_leaves_no_trace(spark: SparkSession, job: JobFolder, batches: MicroBatches) -> None:
     batches(batch_of(spark), 0)
     assert commits(job) == {"plans": 0, "quarantine": 0, "plan_progress": 0}
