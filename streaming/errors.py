@@ -6,10 +6,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 class StreamingError(Exception):
-    """Base of every error that the job or the command line reports to a person."""
+    """Base of every error that the job or the command line reports to a person; it survives the way between processes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, whatever arguments its own initialiser asks for."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[StreamingError], args: tuple[Any, ...], about: dict[str, Any]) -> StreamingError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(about)
+    return error
 
 
 class JavaError(StreamingError):
