@@ -10,7 +10,7 @@ from typing import Any
 
 
 class StreamingError(Exception):
-    """Base of every error that the job or the command line reports to a person; it survives the way between processes."""
+    """Base of all that the job and the command line report to a person; it survives the way between processes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """As it is, whatever arguments its own initialiser asks for."""
