@@ -81,18 +81,14 @@ def partition_changes(history: History, cluster: str, topic: str, partition: int
 
 def _sizes(history: History, cluster: str, topic: str, partition: int) -> list[tuple[int, int | None]]:
     """The sizes that were recorded of a partition, each with its version, newest first."""
-    heads = history.plans(["kind"], Span(cluster))
-    if not pc.any(pc.equal(heads["kind"], "loads")).as_py():
-        return []
-    table = history.plans(
-        ["approval", *(f"load_changes.{part}" for part in ("topic", "partition", "size"))], Span(cluster)
-    )
-    changes = flat_moves(_effective(table), "load_changes")
-    if topic not in changes.topics:
-        return []
-    rows = np.flatnonzero((changes.topic == list(changes.topics).index(topic)) & (changes.partition == partition))
-    found = changes.take(rows[::-1])
-    return list(zip(found.version.tolist(), found.moves.field("size").to_pylist(), strict=True))
+    found: list[tuple[int, int | None]] = []
+    for table in history.load_changes(cluster, columns=("topic", "partition", "size")):
+        changes = flat_moves(table, "load_changes")
+        if topic in changes.topics:
+            mine = (changes.topic == list(changes.topics).index(topic)) & (changes.partition == partition)
+            rows = changes.take(np.flatnonzero(mine))
+            found += zip(rows.version.tolist(), rows.moves.field("size").to_pylist(), strict=True)
+    return found[::-1]
 
 
 def _change(header: dict[str, Any], move: dict[str, Any], size: int | None) -> PartitionChange:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -31,6 +31,9 @@ _GREATEST = 2**63 - 1
 """No plan version is greater: the column is of 64 bits."""
 
 _LOADS = ("load_changes", "limit_changes")
+_AT_ONCE = 64
+"""Versions whose loads are held at a time: each may have one of every partition."""
+
 _HEADLINE = tuple(
     name
     for name in PLANS.schema.names
@@ -142,17 +145,26 @@ class History:
     def loads(self, cluster: str, as_of: int | datetime | None = None) -> KnownLoads:
         """The loads and limits of a cluster, folded from its journal, now, after a version, or at a moment."""
         found = KnownLoads()
-        heads = self.plans(["kind"], _as_of(cluster, as_of))
-        observed = heads.filter(pc.equal(heads["kind"], "loads"))["plan_version"]
-        if observed:
-            last = heads["plan_version"][-1].as_py()
-            table = self.plans(["approval", *_LOADS], Span(cluster, observed[0].as_py(), last))
-            table = kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
-            found.take(
-                last_loads(table),
-                limits_from_rows([row for rows in table["limit_changes"].to_pylist() for row in rows or ()]),
-            )
+        for table in self.load_changes(cluster, as_of):
+            limits = [row for rows in table["limit_changes"].to_pylist() for row in rows or ()]
+            found.take(last_loads(table), limits_from_rows(limits))
         return found
+
+    def load_changes(
+        self, cluster: str, as_of: int | datetime | None = None, columns: Sequence[str] = ()
+    ) -> Iterator[pa.Table]:
+        """What versions changed of loads and limits, some versions at a time, oldest first.
+
+        ``columns`` are the fields of ``load_changes`` that are wanted, without the limits; all of both where none is
+        named.
+        """
+        wanted = [f"load_changes.{name}" for name in columns] or _LOADS
+        heads = self.plans(["kind"], _as_of(cluster, as_of))
+        observed = heads.filter(pc.equal(heads["kind"], "loads"))["plan_version"].to_pylist()
+        last = heads["plan_version"][-1].as_py() if observed else 0
+        for start in range(observed[0] if observed else 1, last + 1, _AT_ONCE):
+            table = self.plans(["approval", *wanted], Span(cluster, start, min(start + _AT_ONCE - 1, last)))
+            yield kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
 
     def completed(self, cluster: str) -> set[int]:
         """The plan versions that were reported as carried out."""

@@ -152,7 +152,10 @@ def versions_from_arrow(table: pa.Table) -> Iterator[PlanVersion]:
             scalars: dict[str, Any] = {name: row.get(name) for name in _SCALARS}
             yield PlanVersion(
                 **scalars,
-                events=[EventRecord(cluster_id=row["cluster_id"], **event) for event in row.get("events") or []],
+                events=[
+                    EventRecord(**{"cluster_id": row["cluster_id"], "payload": ""} | event)
+                    for event in row.get("events") or []
+                ],
                 broker_changes=[BrokerRecord(**b) for b in row.get("broker_changes") or []],
                 topic_changes=[TopicChange(**t) for t in row.get("topic_changes") or []],
                 moves=moves,

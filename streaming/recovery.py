@@ -15,7 +15,17 @@ from streaming.batch import NEVER, Memory, Partial
 from streaming.journal import versions_from_arrow
 from streaming.loads.columns import LOAD_TYPE, limits_from_rows, loads_from_arrow
 from streaming.moves import TopicMoves, matrices, no_replicas, roles_lookup
-from streaming.schemas import ASSIGNMENTS, BROKER_LIMITS, BROKERS, LOADS, PLANS, PROGRESS, QUARANTINE, Table
+from streaming.schemas import (
+    ASSIGNMENTS,
+    BROKER_LIMITS,
+    BROKERS,
+    EVENT_TYPE,
+    LOADS,
+    PLANS,
+    PROGRESS,
+    QUARANTINE,
+    Table,
+)
 from streaming.state import ClusterState
 from streaming.tables import Tables
 from streaming.version import HELD, BrokerRecord, PlanVersion
@@ -35,8 +45,11 @@ _CHANGES: Final = {
 """What versions change, and the projection that has the last of it."""
 
 _OF_LOADS: Final = (LOADS, BROKER_LIMITS)
-_LIGHT: Final = [name for name in PLANS.schema.names if name not in _CHANGES]
-_HEADS: Final = [name for name in _LIGHT if name not in ("events", "topic_changes")]
+_HEADS: Final = [name for name in PLANS.schema.names if name not in (*_CHANGES, "events", "topic_changes")]
+_EVENTS: Final = [f"events.{field.name}" for field in EVENT_TYPE if field.name != "payload"]
+"""What the state has of events; the lines themselves may be long, and nobody asks for them again."""
+
+_LIGHT: Final = [*_HEADS, "topic_changes", *_EVENTS]
 
 
 def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> Memory:
@@ -45,7 +58,7 @@ def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int)
     What a batch put into quarantine before it was interrupted is left out: the batch will be planned again.
     """
     memory = Memory(partial(load_states, spark, tables, app_id=app_id, batch_id=batch_id))
-    known = ["cluster_id", "plan_version", "kind", "app_id", "batch_id", "broker_changes"]
+    known = ["cluster_id", "plan_version", "kind", "app_id", "batch_id", "broker_changes", "load_deadline"]
     journal = tables.read(spark, PLANS, known)
     mine = journal.filter(pc.equal(journal["app_id"], app_id))
     memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
@@ -120,14 +133,16 @@ def _behind(spark: SparkSession, tables: Tables, last: dict[str, int], weighed: 
 def _deadlines(journal: pa.Table) -> dict[str, datetime]:
     """The earliest deadline of every cluster that has one and is not stopped."""
     brokers: dict[tuple[str, int], datetime | None] = {}
-    ordered = journal.select(["cluster_id", "plan_version", "broker_changes"]).sort_by(
+    ordered = journal.select(["cluster_id", "plan_version", "kind", "broker_changes", "load_deadline"]).sort_by(
         [("cluster_id", "ascending"), ("plan_version", "ascending")]
     )
     for cluster, changed in zip(ordered["cluster_id"].to_pylist(), ordered["broker_changes"].to_pylist(), strict=True):
         for broker in changed:
             brokers[cluster, broker["broker_id"]] = broker["deadline"]
+    settling = ordered.filter(pc.is_in(ordered["kind"], pa.array(["loads", "rebalance"])))
+    loads = dict(zip(settling["cluster_id"].to_pylist(), settling["load_deadline"].to_pylist(), strict=True))
     earliest: dict[str, datetime] = {}
-    for (cluster, _), deadline in brokers.items():
+    for cluster, deadline in [*((name, found) for (name, _), found in brokers.items()), *loads.items()]:
         if deadline is not None:
             earliest[cluster] = min(deadline, earliest.get(cluster, deadline))
     halted = journal.filter(pc.is_in(journal["kind"], pa.array(["stop", "resume"]))).sort_by("plan_version")

@@ -45,6 +45,9 @@ def _event(draw: random.Random, number: int) -> dict[str, Any]:
         _BASE.progress(1, "started", minute=number, details={"moved": 3}),
         _BASE.decided("approved", 1, "0" * 64, minute=number),
         _BASE.rebalance(minute=number, max_moves=3),
+        _BASE.weighed(
+            {("o", 0): 3000}, minute=number, brokers=[{"broker_id": 3, "log_dirs": [{"path": "/", "limit": 3}]}]
+        ),
     ]
     event: dict[str, Any] = json.loads(draw.choice(lines))
     return event

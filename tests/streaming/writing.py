@@ -30,7 +30,8 @@ def write_batches(root: Path, *batches: BatchResult, app: str = "app") -> None:
 def project(root: Path, versions: list[PlanVersion]) -> None:
     """Write the projections as they are after these versions."""
     assignments = assignment_rows(versions)
-    assignments = assignments.filter([bool(replicas) for replicas in assignments["replicas"].to_pylist()])
+    held = [bool(replicas) for replicas in assignments["replicas"].to_pylist()]
+    assignments = assignments.filter(pa.array(held, pa.bool_()))
     write_deltalake(root / BROKERS.name, broker_rows(versions), mode="overwrite")
     write_deltalake(root / ASSIGNMENTS.name, assignments, mode="overwrite")
     loads = load_rows(versions).to_pylist()
