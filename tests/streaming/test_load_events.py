@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+from streaming.batch import ClusterResult, ClusterWork, plan_alone
 from streaming.loads.records import listed
 from streaming.state import ClusterState
 from streaming.version import PlanVersion
@@ -312,3 +315,34 @@ def test_what_no_broker_can_take_is_not_healed_and_the_cause_says_so() -> None:
     assert (version.kind, version.moves) == ("membership", [])
     assert "; not healed: broker 2 ends with disk " in version.cause
     assert version.cause.endswith("above its limit of 297500")
+
+
+def test_a_cluster_that_is_planned_elsewhere_has_the_same_loads_and_plans() -> None:
+    """As on Spark's executors: state and work travel there, versions travel back."""
+
+    def elsewhere(work: Sequence[tuple[ClusterState, ClusterWork]]) -> dict[str, ClusterResult]:
+        travelled = [pickle.loads(pickle.dumps(pair)) for pair in work]
+        results = {each.cluster_id: plan_alone(state, each, lambda _c, _v: None) for state, each in travelled}
+        found: dict[str, ClusterResult] = pickle.loads(pickle.dumps(results))
+        return found
+
+    seals = []
+    for plan_many in (None, elsewhere):
+        driver = cluster(BY_LOAD, partitions=60)
+        driver.batch(hot(driver), plan_many=plan_many)
+        driver.batch(minute=2, plan_many=plan_many)
+        driver.batch(driver.event("topic_deleted", topic="t", minute=3), plan_many=plan_many)
+        seals.append([version.seal for version in driver.journal])
+        assert recorded(driver) == []
+    assert seals[0] == seals[1]
+    assert [version.kind for version in driver.journal[2:]] == ["loads", "rebalance", "topics"]
+
+
+def test_a_proposal_that_was_rejected_comes_again_with_the_next_observation() -> None:
+    driver = cluster(BY_LOAD, partitions=60)
+    driver.batch(hot(driver))
+    (proposal,) = driver.batch(minute=2).versions
+    driver.batch(driver.event("plan_rejected", plan_version=4, digest=proposal.digest, minute=3))
+    driver.batch(hot(driver, factor=31, minute=70))
+    (again,) = driver.batch(minute=71).versions
+    assert (again.kind, again.approval) == ("rebalance", "proposed")
