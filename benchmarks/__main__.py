@@ -14,7 +14,7 @@ CLAIMS = {
     "comparison": "what AdminUtils and striping move when a broker leaves or joins, beside this planner",
     "fuzz": "100,000 lines of every kind of nonsense, with good events between them",
     "faults": "the job killed at 50 random moments, under load, each time with another history",
-    "collect": "a real cluster: how soon news is told, what a look costs",
+    "collect": "a real cluster: how soon news is told, what a look costs, at loads too",
     "control_plane": "the job: cost of a batch, throughput, fleets, growth",
     "audit": "questions to a journal of 1,000 plans and 100,000 partitions, each a whole process",
 }

@@ -11,6 +11,8 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from kafka import KafkaAdminClient
@@ -18,13 +20,17 @@ from kafka import KafkaAdminClient
 from examples.local_kafka import LocalKafka
 from examples.local_kafka.cluster import SESSION_TIMEOUT
 from streaming.collect.collector import Collector, watch
-from streaming.config import Kafka, parse_config, parse_duration
+from streaming.collect.loads import observed
+from streaming.collect.measuring import Look, look_at_loads
+from streaming.config import Collect, Kafka, parse_config, parse_duration
+from streaming.events import AnyEvent, encode
 from streaming.live.connection import Connection
 from streaming.live.snapshot import read_snapshot
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a"}
 TOPICS = 5
-SIZES = (100, 1000, 2000)
+TOPICS_TO_LOOK_AT = ((85, 1), (900, 1), (1000, 1), (1000, 3))
+"""Partitions and replication factor of topics that are created one after the other."""
 LOOKS = 5
 
 
@@ -62,16 +68,37 @@ def news(kafka: LocalKafka, admin: KafkaAdminClient, told: Told) -> None:
 
 
 def looks(admin: KafkaAdminClient) -> None:
-    print("\n| partitions | CPU milliseconds of a look |\n| --- | --- |")
-    there = TOPICS * 3
-    for size in SIZES:
-        admin.create_topics({f"s{size}": {"num_partitions": size - there, "replication_factor": 1}})
-        admin.wait_for_topics([f"s{size}"], timeout_ms=60_000)
-        there = size
-        begin = time.process_time()
-        for _ in range(LOOKS):
-            read_snapshot(admin)
-        print(f"| {size} | {(time.process_time() - begin) / LOOKS * 1000:.0f} |")
+    print("\n| partitions | replicas | CPU milliseconds of a look | of a look at loads | kilobytes told of loads |")
+    print("| --- | --- | --- | --- | --- |")
+    partitions, replicas = TOPICS * 3, TOPICS * 9
+    for new, factor in TOPICS_TO_LOOK_AT:
+        name = f"s{new}-{factor}"
+        admin.create_topics({name: {"num_partitions": new, "replication_factor": factor}})
+        admin.wait_for_topics([name], timeout_ms=60_000)
+        while not all(p.size is not None for topic in look(admin).topics for p in topic.partitions):
+            time.sleep(1)  # brokers lead partitions before they have made their logs
+        partitions, replicas = partitions + new, replicas + new * factor
+        plain, by_load = cpu(lambda: read_snapshot(admin)), cpu(lambda: told_of_loads(admin))
+        size = sum(len(encode(event)) for event in told_of_loads(admin))
+        print(f"| {partitions} | {replicas} | {plain:.0f} | {by_load - plain:.0f} | {size / 1000:.0f} |")
+
+
+def cpu(work: Callable[[], object]) -> float:
+    """CPU milliseconds of this process, the mean of some runs."""
+    begin = time.process_time()
+    for _ in range(LOOKS):
+        work()
+    return (time.process_time() - begin) / LOOKS * 1000
+
+
+def told_of_loads(admin: KafkaAdminClient) -> list[AnyEvent]:
+    """A look at the cluster and its loads, and the events of it."""
+    now = look(admin)
+    return observed(now.topics, now, 1.0, {}, Collect(), cluster_id="east", at=datetime.now(UTC))
+
+
+def look(admin: KafkaAdminClient) -> Look:
+    return look_at_loads(admin, read_snapshot(admin))
 
 
 def main() -> None:

@@ -203,7 +203,10 @@ class Capacities(Capacity, frozen=True, forbid_unknown_fields=True):
 
 
 class CsvRates(Struct, frozen=True, forbid_unknown_fields=True, tag="csv", tag_field="type"):
-    """A CSV file with the columns topic, partition, bytes_in and bytes_out, read anew at every look."""
+    """A CSV file with the columns topic, partition, bytes_in and bytes_out, read anew at every look.
+
+    A row without a partition is about the whole topic.
+    """
 
     path: Text
 
@@ -211,7 +214,7 @@ class CsvRates(Struct, frozen=True, forbid_unknown_fields=True, tag="csv", tag_f
 class PrometheusRates(Struct, frozen=True, forbid_unknown_fields=True, tag="prometheus", tag_field="type"):
     """Prometheus' HTTP API, and a query for each quantity, in bytes a second by ``topic`` and ``partition``.
 
-    A bearer token is in the file ``token_file``, never here.
+    Without the label ``partition`` it is that of the whole topic. A bearer token is in ``token_file``, never here.
     """
 
     url: Text

@@ -7,8 +7,9 @@ smaller average counts, because a log whose beginning a client has moved still h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from math import fsum
 from typing import Final
 
 import msgspec
@@ -94,17 +95,32 @@ def _loads(
     earlier = {(topic.name, topic.id): {p.partition: p for p in topic.partitions} for topic in before}
     for topic in now:
         known = earlier.get((topic.name, topic.id), {})
-        for partition in topic.partitions:
-            told = rates.get((topic.name, partition.partition), _UNKNOWN)
-            bytes_in = told.bytes_in
-            if bytes_in is None and partition.partition in known:
-                amount = written(known[partition.partition], partition)
-                bytes_in = None if amount is None else amount / seconds
-            load = ObservedLoad(
-                topic.name, partition.partition, partition.size, _whole(bytes_in), _whole(told.bytes_out)
-            )
-            if (load.size, load.bytes_in, load.bytes_out) != (None, None, None):
-                yield load
+        seen = [_rate(known.get(p.partition), p, seconds) for p in topic.partitions]
+        told = _told(topic, "bytes_in", rates, seen)
+        bytes_in = [one if source is None else source for source, one in zip(told, seen, strict=True)]
+        bytes_out = _told(topic, "bytes_out", rates, bytes_in)
+        for partition, taken, given in zip(topic.partitions, bytes_in, bytes_out, strict=True):
+            values = partition.size, _whole(taken), _whole(given)
+            if values != (None, None, None):
+                yield ObservedLoad(topic.name, partition.partition, *values)
+
+
+def _rate(before: PartitionMeasure | None, now: PartitionMeasure, seconds: float) -> float | None:
+    amount = None if before is None else written(before, now)
+    return None if amount is None else amount / seconds
+
+
+def _told(topic: TopicMeasure, quantity: str, rates: Rates, weights: Sequence[float | None]) -> list[float | None]:
+    """What the source says of each partition; what it says of the topic is divided among the others by weight."""
+    found = [getattr(rates.get((topic.name, p.partition), _UNKNOWN), quantity) for p in topic.partitions]
+    whole = getattr(rates.get((topic.name, None), _UNKNOWN), quantity)
+    rest = [i for i, rate in enumerate(found) if rate is None]
+    if whole is not None and rest:
+        parts = [weights[i] or 0.0 for i in rest]
+        total = fsum(parts)
+        for i, part in zip(rest, parts, strict=True):
+            found[i] = whole * part / total if total else whole / len(rest)
+    return found
 
 
 def _whole(rate: float | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Rates of partitions that the admin API does not have, from a CSV file or from Prometheus."""
+"""Rates that the admin API does not have, of partitions or of whole topics, from a CSV file or from Prometheus."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from msgspec import Struct, field
 
 from streaming.config import CsvRates, PrometheusRates, parse_duration
 from streaming.errors import InputError
-from streaming.live.offsets import Place
 
 QUANTITIES: Final = ("bytes_in", "bytes_out")
 
-_NEEDED: Final = ("topic", "partition")
 _SHOWN: Final = 200
 
 
 class Rate(NamedTuple):
-    """Bytes a second that a partition takes in and hands to consumers; ``None`` is not known."""
+    """Bytes a second that producers write and consumers read; ``None`` is not known."""
 
     bytes_in: float | None = None
     bytes_out: float | None = None
 
 
-Rates = Mapping[Place, Rate]
+Rated = tuple[str, int | None]
+"""A topic and a partition id, or ``None`` for all partitions of the topic together."""
+
+Rates = Mapping[Rated, Rate]
 
 
 def read_rates(source: CsvRates | PrometheusRates | None) -> Rates:
@@ -53,18 +54,20 @@ def read_rates(source: CsvRates | PrometheusRates | None) -> Rates:
 
 
 def _from_csv(path: Path) -> Rates:
-    found: dict[Place, Rate] = {}
+    found: dict[Rated, Rate] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
-            missing = [name for name in _NEEDED if name not in (rows.fieldnames or ())]
-            if missing:
-                raise InputError(f"{path}: line 1: there is no column {missing[0]}", path=str(path))
+            if "topic" not in (rows.fieldnames or ()):
+                raise _csv_error(path, 1, "there is no column topic")
             for row in rows:
-                place = _csv_place(path, rows.line_num, row)
-                if place in found:
-                    raise _csv_error(path, rows.line_num, f"partition {place[0]}-{place[1]} is there twice")
-                found[place] = Rate(*(_csv_rate(path, rows.line_num, name, row.get(name)) for name in QUANTITIES))
+                rated = _rated(row.get("topic"), row.get("partition"))
+                if rated is None:
+                    names = f"topic {row.get('topic')!r}, partition {row.get('partition')!r}"
+                    raise _csv_error(path, rows.line_num, f"{names} is no partition")
+                if rated in found:
+                    raise _csv_error(path, rows.line_num, f"{_name(rated)} is there twice")
+                found[rated] = Rate(*(_csv_rate(path, rows.line_num, name, row.get(name)) for name in QUANTITIES))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}", path=str(path)) from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -72,11 +75,17 @@ def _from_csv(path: Path) -> Rates:
     return found
 
 
-def _csv_place(path: Path, line: int, row: Mapping[str, str | None]) -> Place:
-    topic, partition = row["topic"], (row["partition"] or "").strip()
-    if not topic or not (partition.isascii() and partition.isdecimal()):
-        raise _csv_error(path, line, f"topic {topic!r}, partition {partition!r} is no partition")
-    return topic, int(partition)
+def _rated(topic: str | None, partition: str | None) -> Rated | None:
+    """What a row or a series is about; ``None`` where it does not say."""
+    number = (partition or "").strip()
+    if not topic or (number and not (number.isascii() and number.isdecimal())):
+        return None
+    return topic, int(number) if number else None
+
+
+def _name(rated: Rated) -> str:
+    topic, partition = rated
+    return f"topic {topic}" if partition is None else f"partition {topic}-{partition}"
 
 
 def _csv_rate(path: Path, line: int, name: str, text: str | None) -> float | None:
@@ -131,12 +140,12 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 def _from_prometheus(source: PrometheusRates) -> Rates:
     queries = {name: query for name in QUANTITIES if (query := getattr(source, name))}
     token = _token(source)
-    found: dict[str, dict[Place, float]] = {name: {} for name in QUANTITIES}
+    found: dict[str, dict[Rated, float]] = {name: {} for name in QUANTITIES}
     for name, query in queries.items():
-        for place, rate in _series(source, name, _asked(source, query, token)):
-            found[name][place] = found[name].get(place, 0.0) + rate
-    places = sorted(found["bytes_in"].keys() | found["bytes_out"].keys())
-    return {place: Rate(*(found[name].get(place) for name in QUANTITIES)) for place in places}
+        for rated, rate in _series(source, name, _asked(source, query, token)):
+            found[name][rated] = found[name].get(rated, 0.0) + rate
+    everything = found["bytes_in"] | found["bytes_out"]
+    return {rated: Rate(*(found[name].get(rated) for name in QUANTITIES)) for rated in everything}
 
 
 def _token(source: PrometheusRates) -> str:
@@ -177,7 +186,7 @@ def _seconds(source: PrometheusRates) -> float:
     return parse_duration(source.timeout).total_seconds()
 
 
-def _series(source: PrometheusRates, name: str, answer: _Answer) -> Iterator[tuple[Place, float]]:
+def _series(source: PrometheusRates, name: str, answer: _Answer) -> Iterator[tuple[Rated, float]]:
     """The rates of a query; series that have none now (``NaN``) are left out."""
     if answer.status != "success":
         raise _refused(source, f"query {name}: {answer.error or answer.status}")
@@ -185,12 +194,12 @@ def _series(source: PrometheusRates, name: str, answer: _Answer) -> Iterator[tup
     if kind != "vector":
         raise _refused(source, f"query {name}: the result is of type {kind!r}, and not an instant vector")
     for series in _decoded(source, bytes(answer.data), _Data).result:
-        topic, partition = (series.metric.get(label, "") for label in _NEEDED)
-        if not topic or not (partition.isascii() and partition.isdecimal()):
-            raise _refused(source, f"query {name}: the labels {series.metric} name no topic and partition")
+        rated = _rated(series.metric.get("topic"), series.metric.get("partition"))
+        if rated is None:
+            raise _refused(source, f"query {name}: the labels {series.metric} name no topic or partition")
         rate = _rate(series.value[1])
         if rate is not None:
-            yield (topic, int(partition)), rate
+            yield rated, rate
 
 
 def _decoded(source: PrometheusRates, text: bytes, kind: Any) -> Any:

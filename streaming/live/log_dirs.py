@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafka import KafkaAdminClient
-from kafka.errors import NoError, for_code
+from kafka.errors import for_code
+from kafka.protocol.admin import DescribeLogDirsRequest
 from msgspec import Struct
 
 from streaming.live.connection import reason_of
@@ -36,31 +37,28 @@ class LogDirs(Struct, frozen=True):
 
 
 def read_log_dirs(admin: KafkaAdminClient, broker: int) -> LogDirs:
-    """Ask a broker.
+    """Ask a broker. The client's own call would describe all topics first, again for each broker.
 
     Raises:
-        KafkaError: it does not answer.
+        KafkaError: it does not answer, or refuses.
     """
-    (answer,) = admin.describe_log_dirs(brokers=[broker])
-    working = [one for one in answer["log_dirs"] if one["error_code"] == NoError.errno]
+    answer = admin._manager.run(admin._manager.send, DescribeLogDirsRequest(topics=None), broker)
+    if answer.error_code:
+        raise for_code(answer.error_code)()
+    working = sorted((one for one in answer.results if not one.error_code), key=lambda one: one.log_dir)
     return LogDirs(
-        there=tuple(sorted((_log_dir(one["log_dir"], one) for one in working), key=lambda found: found.path)),
+        there=tuple(_log_dir(one.log_dir, one.total_bytes, one.usable_bytes) for one in working),
         sizes={
-            (topic["name"], partition["partition_index"]): partition["partition_size"]
+            (topic.name, partition.partition_index): partition.partition_size
             for one in working
-            for topic in one["topics"]
-            for partition in topic["partitions"]
-            if not partition["is_future_key"]
+            for topic in one.topics
+            for partition in topic.partitions
+            if not partition.is_future_key
         },
-        failed={
-            one["log_dir"]: reason_of(for_code(one["error_code"])())
-            for one in answer["log_dirs"]
-            if one["error_code"] != NoError.errno
-        },
+        failed={one.log_dir: reason_of(for_code(one.error_code)()) for one in answer.results if one.error_code},
     )
 
 
-def _log_dir(path: str, told: dict[str, int]) -> LogDir:
-    total, usable = (told.get(name, -1) for name in ("total_bytes", "usable_bytes"))
-    known = total > 0 and usable >= 0
+def _log_dir(path: str, total: int | None, usable: int | None) -> LogDir:
+    known = total is not None and usable is not None and total > 0 and usable >= 0
     return LogDir(path, total if known else None, usable if known else None)

@@ -21,9 +21,10 @@ from streaming.config import Collect, CsvRates, Kafka
 from streaming.errors import InputError
 from streaming.events import AnyEvent, LoadObserved, decode
 from streaming.live.connection import Connection
-from tests.live_kafka.cluster import RACKS, alive, wait_until
+from tests.live_kafka.cluster import PASSWORD, RACKS, alive, wait_until
 from tests.live_kafka.planned import RECORD, fill, held
 from tests.live_kafka.watched import CLUSTER, Watched, create
+from tests.streaming.prometheus import prometheus, vector
 
 pytestmark = pytest.mark.kafka
 
@@ -219,6 +220,35 @@ def test_the_command_looks_as_often_as_the_conf_says(
     sizes = [{p["topic"]: p["size"] for p in event["partitions"]} for event in of_type(watched)]
     assert {one["t"] for one in sizes} == {sizes_on_disk(admin)["t-0"]}
     assert any("loads of 1 partitions and limits of 5 brokers observed; handed over" in line for line in watched.said())
+
+
+def test_prometheus_says_what_is_read_and_its_token_is_written_nowhere(
+    kafka: LocalKafka, admin: KafkaAdminClient, tmp_path: Path
+) -> None:
+    """By topic, as brokers tell it; and what was produced is still seen by looking."""
+    create(admin, "t", [1, 2], [2, 3])
+    token = tmp_path / "token"
+    token.write_text(PASSWORD)
+    query = "sum by (topic) (rate(kafka_server_brokertopicmetrics_bytesout_total[5m]))"
+    with prometheus({query: vector(({"topic": "t"}, "600"))}) as (url, asked):
+        rates = f'[collect.rates]\ntype = "prometheus"\nurl = "{url}"\nbytes_out = "{query}"\ntoken_file = "{token}"'
+        watched = Watched(tmp_path, kafka.bootstrap_servers(), rates)
+        watched.conf.write_text(watched.conf.read_text().replace("[collect]", '[collect]\nloads = "1s"'))
+        watched.start()
+        try:
+            fill(watched.servers, "t", 1, megabytes=1)
+            wait_until(
+                lambda: [e for e in of_type(watched) if e["partitions"][0].get("bytes_in")], "it has seen records"
+            )
+        finally:
+            assert watched.stop() == 0
+    busy = next(event for event in of_type(watched) if event["partitions"][0].get("bytes_in"))
+    assert [p["bytes_out"] for p in busy["partitions"] if p["topic"] == "t"] == [600, 0]
+    assert [p["bytes_out"] for p in of_type(watched)[0]["partitions"] if p["topic"] == "t"] == [300, 300]
+    assert {credentials for _, _, credentials in asked} == {f"Bearer {PASSWORD}"}
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path != token]
+    assert [path for path in written if PASSWORD in path.read_text()] == []
+    assert watched.log in written
 
 
 def of_type(watched: Watched) -> list[dict[str, Any]]:

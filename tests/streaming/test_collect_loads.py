@@ -103,6 +103,18 @@ LOOKS = {
         {("t", 0): Rate(99.5, 200.4), ("t", 1): Rate(None, 3.0), ("gone", 0): Rate(1.0, 1.0)},
         {"t-0": (160, 100, 200), "t-1": (160, 6, 3)},
     ),
+    "what a source says of a topic is divided: what is read by what came in": (
+        [topic("t", "100 100 0..10", "100 100 0..10", "100 100 0..10")],
+        [topic("t", "160 160 0..13", "220 220 0..13", "100 100 0..10")],
+        {("t", None): Rate(None, 90.0)},
+        {"t-0": (160, 6, 30), "t-1": (220, 12, 60), "t-2": (100, 0, 0)},
+    ),
+    "among those of which it says nothing more exact, evenly where nothing came in": (
+        [],
+        [topic("t", "1 1 0..1", "1 1 0..1", "1 1 0..1")],
+        {("t", None): Rate(30.0, 40.0), ("t", 1): Rate(None, 7.0)},
+        {"t-0": (1, 10, 20), "t-1": (1, 10, 7), "t-2": (1, 10, 20)},
+    ),
     "that of which nothing is known is left out": (
         [],
         [topic("t", "? ? ?..?", "? ? ?..?")],

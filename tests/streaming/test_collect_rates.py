@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 import pytest
 
 from streaming.collect.rates import Rate, read_rates
 from streaming.config import CsvRates, PrometheusRates, parse_config
 from streaming.errors import ConfigError, InputError
+from tests.streaming.prometheus import labels, prometheus, vector
 
 TOKEN = "only-a-test-knows-this-0452"
 
@@ -30,14 +26,15 @@ def test_a_csv_file_is_read_anew_each_time(tmp_path: Path) -> None:
     assert read_rates(source) == {("t", 0): Rate(10.0, 20.5), ("t", 1): Rate(None, 0.0)}
     Path(source.path).write_text('bytes_out,partition,topic,note\n1e3,0,"a,b",x\n')
     assert read_rates(source) == {("a,b", 0): Rate(None, 1000.0)}
+    Path(source.path).write_text("topic,bytes_out\nt,7\n")
+    assert read_rates(source) == {("t", None): Rate(None, 7.0)}
 
 
 WRONG_FILES = {
-    "topic,bytes_in\n": "line 1: there is no column partition",
     "": "line 1: there is no column topic",
     "topic,partition,bytes_in\nt,0,1\nt,one,1\n": "line 3: topic 't', partition 'one' is no partition",
     "topic,partition,bytes_in\n,0,1\n": "line 2: topic '', partition '0' is no partition",
-    "topic,partition,bytes_in\nt\n": "line 2: topic 't', partition '' is no partition",
+    "topic,bytes_in\nt,1\nt,2\n": "line 3: topic t is there twice",
     "topic,partition,bytes_in\nt,0,-1\n": "line 2: bytes_in is '-1', and not a number of bytes a second",
     "topic,partition,bytes_out\nt,0,nan\n": "line 2: bytes_out is 'nan', and not a number of bytes a second",
     "topic,partition\nt,0\nt,0\n": "line 3: partition t-0 is there twice",
@@ -59,55 +56,17 @@ def test_a_csv_file_that_is_not_there(tmp_path: Path) -> None:
         read_rates(CsvRates(str(tmp_path / "rates.csv")))
 
 
-@contextmanager
-def prometheus(answers: dict[str, Any], status: int = 200) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
-    """A server that answers queries; its address, and of every request path, query and credentials."""
-    asked: list[tuple[str, str, str]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            form = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            (query,) = parse_qs(form)["query"]
-            asked.append((self.path, query, self.headers.get("Authorization", "")))
-            answer = answers[query]
-            self.send_response(status)
-            if status == 302:
-                self.send_header("Location", "/elsewhere")
-            self.end_headers()
-            self.wfile.write(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}", asked
-        server.shutdown()
-        thread.join()
-
-
-def vector(*series: tuple[dict[str, str], str]) -> dict[str, Any]:
-    """An instant vector as Prometheus documents it."""
-    result = [{"metric": labels, "value": [1435781451.781, value]} for labels, value in series]
-    return {"status": "success", "data": {"resultType": "vector", "result": result}}
-
-
-def labels(partition: str, **more: str) -> dict[str, str]:
-    return {"topic": "t", "partition": partition, **more}
-
-
 def test_prometheus_is_asked_for_each_quantity(tmp_path: Path) -> None:
     """Several series of a partition are added up; one without a value now is left out."""
     answers = {
-        "in": vector((labels("0"), "10"), (labels("1"), "NaN"), (labels("2"), "+Inf")),
+        "in": vector((labels("0"), "10"), (labels("1"), "NaN"), (labels("2"), "+Inf"), ({"topic": "u"}, "8")),
         "rate(out{a=~'b|c'}[5m])": vector((labels("0", broker="1"), "1.5"), (labels("0", broker="2"), "2")),
     }
     token = tmp_path / "token"
     token.write_text(f"{TOKEN}\n")
     with prometheus(answers) as (url, asked):
         source = PrometheusRates(f"{url}/base/", "in", "rate(out{a=~'b|c'}[5m])", str(token))
-        assert read_rates(source) == {("t", 0): Rate(10.0, 3.5)}
+        assert read_rates(source) == {("t", 0): Rate(10.0, 3.5), ("u", None): Rate(8.0)}
     path = "/base/api/v1/query"
     assert asked == [(path, query, f"Bearer {TOKEN}") for query in answers]
     assert TOKEN not in repr(source)
@@ -127,10 +86,10 @@ REFUSALS = {
         {"status": "success", "data": {"resultType": "scalar", "result": [1.5, "2"]}},
         "query bytes_in: the result is of type 'scalar', and not an instant vector",
     ),
-    "no partition": (
+    "no topic": (
         200,
-        vector(({"topic": "t"}, "1")),
-        "query bytes_in: the labels {'topic': 't'} name no topic and partition",
+        vector(({"partition": "1"}, "1")),
+        "query bytes_in: the labels {'partition': '1'} name no topic or partition",
     ),
 }
 
