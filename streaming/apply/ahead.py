@@ -40,11 +40,21 @@ def look(cluster: Cluster, tasks: Iterable[Task] = ()) -> Seen:
         ClusterError: it cannot be asked.
     """
     seen = with_throttles(cluster, cluster.see())
-    copied = {p.place for task in tasks for p in task.partitions if p.before and set(p.after) - set(p.before)}
     sizes: dict[Place, int] = {}
-    for (_, place), size in (cluster.sizes(copied, seen.alive) if copied else {}).items():
+    for (_, place), size in cluster.sizes(_holders(tasks, seen)).items():
         sizes[place] = max(size, sizes.get(place, 0))
     return replace(seen, sizes=sizes)
+
+
+def _holders(tasks: Iterable[Task], seen: Seen) -> dict[int, set[Place]]:
+    """The brokers that hold what these tasks copy, and what of it."""
+    holders: dict[int, set[Place]] = {}
+    for part in (part for task in tasks for part in task.partitions if part.before):
+        there = seen.partitions.get(part.place)
+        if there and set(part.after) - set(part.before):
+            for broker in seen.alive.intersection(there.replicas):
+                holders.setdefault(broker, set()).add(part.place)
+    return holders
 
 
 def steps_on(cluster: Cluster, task: Task, seen: Seen, bounds: Bounds) -> tuple[Step, ...]:

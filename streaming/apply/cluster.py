@@ -141,21 +141,24 @@ class Cluster:
             if partition.error_code not in harmless
         }
 
-    def sizes(self, places: Iterable[Place], brokers: Iterable[int]) -> dict[tuple[int, Place], int]:
-        """Bytes in the log of each replica, by broker and partition; nothing where a broker does not say at once."""
-        wanted = {topic: [p for _, p in group] for topic, group in groupby(sorted(places), key=lambda place: place[0])}
+    def sizes(self, wanted: Mapping[int, Collection[Place]]) -> dict[tuple[int, Place], int]:
+        """Bytes in the logs of replicas, asked of those that hold them; nothing where a broker does not say at once."""
+        found: dict[tuple[int, Place], int] = {}
         try:
-            answers = self.ask(lambda admin: admin.describe_log_dirs(wanted, brokers=sorted(brokers)), patience=0)
+            for broker, places in sorted(wanted.items()):
+                named = {t: [p for _, p in group] for t, group in groupby(sorted(places), key=lambda place: place[0])}
+                question = partial(KafkaAdminClient.describe_log_dirs, topic_partitions=named, brokers=[broker])
+                (answer,) = self.ask(question, patience=0)
+                found |= {
+                    (broker, (topic["name"], partition["partition_index"])): partition["partition_size"]
+                    for folder in answer["log_dirs"]
+                    for topic in folder["topics"]
+                    for partition in topic["partitions"]
+                    if not partition["is_future_key"]
+                }
         except ClusterError:
             return {}
-        return {
-            (answer["broker"], (topic["name"], partition["partition_index"])): partition["partition_size"]
-            for answer in answers
-            for folder in answer["log_dirs"]
-            for topic in folder["topics"]
-            for partition in topic["partitions"]
-            if not partition["is_future_key"]
-        }
+        return found
 
     def end_offsets(self, wanted: Mapping[int, Collection[Place]]) -> dict[tuple[int, Place], int]:
         """Log end offsets of replicas, asked of the brokers that hold them; nothing where one does not say at once."""

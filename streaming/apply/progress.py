@@ -67,8 +67,8 @@ def measure(cluster: Cluster, wave: MoveWave, seen: Seen, done: Collection[Place
     still = [move for move in wave.moves if move.place not in done and move.incoming]
     holders = {broker: [m.place for m in still if broker in (*m.now, *m.incoming)] for broker in seen.alive}
     busy = {broker: places for broker, places in holders.items() if places}
-    sizes = cluster.sizes([move.place for move in still], busy) if busy else {}
-    offsets = cluster.end_offsets(busy) if busy else {}
+    sizes = cluster.sizes(busy)
+    offsets = cluster.end_offsets(busy)
     replicas = sum(len(move.incoming) for move in wave.moves)
     return Progress(
         wave.number,

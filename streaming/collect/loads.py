@@ -16,7 +16,7 @@ import msgspec
 
 from streaming.collect.ids import identified
 from streaming.collect.measuring import Look, PartitionMeasure, TopicMeasure
-from streaming.collect.rates import Rate, Rates
+from streaming.collect.rates.values import Rate, Rates
 from streaming.config import Capacities, Capacity, Collect, parse_bytes
 from streaming.events import AnyEvent, LoadObserved, ObservedLimits, ObservedLoad, ObservedLogDir
 from streaming.live.log_dirs import LogDirs

@@ -12,6 +12,7 @@ from kafka import KafkaAdminClient, TopicPartition
 
 from examples.local_kafka import LocalKafka
 from streaming.version import PlanVersion
+from tests.live_kafka.by_load import BY_LOAD, drained_by_load, elsewhere, incoming, second_ones
 from tests.live_kafka.cluster import RACKS, alive, wait_until
 from tests.live_kafka.planned import CLUSTER, Planned, fill, held, in_order, layout, planned_layout, settles, throttles
 
@@ -228,58 +229,25 @@ def test_what_somebody_else_has_moved_is_left_alone_and_other_plans_are_carried_
     settles(admin, {"t-0": [1, 2], "t-1": [2, 5]} | planned_layout(other))
 
 
-BY_LOAD = """
-[policy.loads]
-plan = true
-every = "1s"
-disk_fill = 1
-"""
-
-
-def drained_by_load(planned: Planned, log_dirs: dict[int, list[dict[str, object]]]) -> PlanVersion:
-    """Six partitions of 1 MB on broker 5 and another one; the plan that drains broker 5, going by these directories."""
-    planned.plan("topic_created", topic="t", replica_assignment={p: [5, 1 + p % 3] for p in range(6)})
-    assert planned.apply().exit_code == 0
-    fill(planned.servers, "t", 6, megabytes=1)
-    loads = [{"topic": "t", "partition": p, "size": 1_000_000, "bytes_in": 1} for p in range(6)]
-    limits = [{"broker_id": broker, "log_dirs": dirs} for broker, dirs in log_dirs.items()]
-    planned.plan("load_observed", partitions=loads, brokers=limits)
-    return planned.plan("broker_left", broker_id=5, reason="decommissioned")
-
-
-def incoming(version: PlanVersion) -> dict[str, int]:
-    """The broker that gets a new replica of each partition."""
-    rows = [
-        (f"{block.topic}-{p}", set(after) - set(before))
-        for block in version.moves
-        for p, before, after, _ in block.rows()
-    ]
-    return {place: broker for place, (broker,) in rows}
-
-
 def test_replicas_go_into_the_directories_that_a_plan_by_load_names(
     kafka: LocalKafka, admin: KafkaAdminClient, tmp_path: Path
 ) -> None:
     """Kafka alone would put them where fewer replicas are; the plan, where there is room."""
     planned = Planned(tmp_path, kafka.bootstrap_servers(), BY_LOAD)
-    paths = {broker: [str(path) for path in node.log_dirs] for broker, node in kafka.brokers.items()}
-    full, roomy = {"limit": 10_000_000, "used": 9_900_000}, {"limit": 90_000_000, "used": 0}
-    dirs = {broker: [{"path": one} | full, {"path": other} | roomy] for broker, (one, other) in paths.items()}
-    drained = drained_by_load(planned, dirs)
+    drained = drained_by_load(planned, second_ones(kafka))
     dry = planned.apply("--dry-run", "--wave-bytes", "1200000")
     said = {
         line.strip().partition(":")[0]: line.rpartition(", on ")[2]
         for line in dry.output.splitlines()
         if " into " in line
     }
-    assert said == {place: f"{broker} into {paths[broker][1]}" for place, broker in incoming(drained).items()}
+    assert said == {p: f"{broker} into {kafka.brokers[broker].log_dirs[1]}" for p, broker in incoming(drained).items()}
     assert dry.output.count("copying 1 replica of 1.0 MB in all") == 6  # broker 5 sends one in each wave
     done = planned.apply("--wave-bytes", "1200000")
     assert done.exit_code == 0, done.output
     settles(admin, planned_layout(drained))
     in_order(admin)
-    for place, broker in incoming(drained).items():
-        assert (Path(paths[broker][1]) / place).is_dir(), f"{place} is elsewhere on broker {broker}"
+    assert elsewhere(kafka, drained) == []
     assert_clean(admin)
 
 

@@ -13,6 +13,7 @@ from kafka import KafkaAdminClient
 from examples.local_kafka import LocalKafka
 from placement import Assignment
 from streaming.cli.main import cli
+from tests.live_kafka.by_load import BY_LOAD, drained_by_load, elsewhere, incoming, second_ones
 from tests.live_kafka.cluster import wait_until
 from tests.live_kafka.planned import CLUSTER, Planned, layout, planned_layout
 
@@ -72,6 +73,33 @@ def test_kafkas_tool_agrees_that_what_we_did_is_done(planned: Planned, kafka: Lo
     )
     states = re.findall(r"Reassignment of partition (\S+) is (.*)\.", verified)
     assert dict(states) == dict.fromkeys(planned_layout(drained), "completed")
+
+
+def test_kafkas_tool_puts_replicas_into_the_directories_that_our_plan_names(
+    kafka: LocalKafka, admin: KafkaAdminClient, tmp_path: Path
+) -> None:
+    planned = Planned(tmp_path, kafka.bootstrap_servers(), BY_LOAD)
+    drained = drained_by_load(planned, second_ones(kafka))
+    file = planned.folder / "plan.json"
+    file.write_text(printed(planned, "show", CLUSTER, str(drained.plan_version), "--format", "kafka-json"))
+    servers = ("--bootstrap-server", planned.servers, "--reassignment-json-file", str(file))
+    assert "Successfully started partition reassignment" in kafka.tool(REASSIGN, *servers, "--execute")
+    wait_until(lambda: layout(admin) == planned_layout(drained), "the tool has moved everything")
+    assert elsewhere(kafka, drained) == []
+    assert planned.apply().output == "nothing is left to do\n"
+
+
+def test_kafkas_tool_agrees_that_what_we_put_into_directories_is_there(kafka: LocalKafka, tmp_path: Path) -> None:
+    planned = Planned(tmp_path, kafka.bootstrap_servers(), BY_LOAD)
+    drained = drained_by_load(planned, second_ones(kafka))
+    assert planned.apply().exit_code == 0
+    file = planned.folder / "plan.json"
+    file.write_text(printed(planned, "show", CLUSTER, str(drained.plan_version), "--format", "kafka-json"))
+    verified = kafka.tool(
+        REASSIGN, "--bootstrap-server", planned.servers, "--reassignment-json-file", str(file), "--verify"
+    )
+    moved = re.findall(r"Reassignment of replica (\S+) completed successfully\.", verified)
+    assert set(moved) == {f"{place}-{broker}" for place, broker in incoming(drained).items()}, verified
 
 
 def described(text: str) -> dict[str, dict[str, object]]:

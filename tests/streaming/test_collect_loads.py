@@ -8,10 +8,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from streaming.collect.loads import AT_ONCE, BYTES_AT_ONCE, observed, written
 from streaming.collect.measuring import Look, PartitionMeasure, TopicMeasure
-from streaming.collect.rates import Rate, Rates
+from streaming.collect.rates.values import Rate, Rates
 from streaming.collect.telling import told
 from streaming.config import Collect, parse_config
 from streaming.events import AnyEvent, LoadObserved, ObservedLimits, ObservedLogDir, decode, encode
@@ -75,6 +77,28 @@ GROWN = {
 @pytest.mark.parametrize(("before", "now", "expected"), GROWN.values(), ids=GROWN)
 def test_what_came_in(before: str, now: str, expected: float | None) -> None:
     assert written(part(0, before), part(0, now)) == expected
+
+
+offsets = st.integers(0, 100)
+logs = st.builds(
+    lambda held, start, records: PartitionMeasure(0, held, held, start, start + records),
+    st.integers(0, 10_000),
+    offsets,
+    offsets,
+)
+
+
+@given(before=logs, now=logs)
+def test_what_came_in_is_never_negative_and_at_least_what_the_log_has_grown_by(
+    before: PartitionMeasure, now: PartitionMeasure
+) -> None:
+    amount = written(before, now)
+    assert before.end is not None and now.end is not None and before.held is not None and now.held is not None
+    if now.end < before.end:
+        assert amount is None
+    elif amount is not None:
+        assert amount >= 0
+        assert now.end == before.end or amount >= now.held - before.held
 
 
 LOOKS = {

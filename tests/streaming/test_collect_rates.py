@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from streaming.collect.rates import Rate, read_rates
+from streaming.collect.rates.source import read_rates
+from streaming.collect.rates.values import Rate
 from streaming.config import CsvRates, PrometheusRates, parse_config
 from streaming.errors import ConfigError, InputError
 from tests.streaming.prometheus import labels, prometheus, vector
