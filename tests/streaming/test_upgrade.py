@@ -9,11 +9,12 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
+from streaming.audit import Audit
 from streaming.config import parse_config
 from streaming.delivery import deliver
 from streaming.history import History
 from streaming.job import run_job
-from streaming.schemas import ASSIGNMENTS, PLANS
+from streaming.schemas import ASSIGNMENTS, BROKER_LIMITS, LOADS, PLANS
 
 pytestmark = pytest.mark.spark
 
@@ -35,6 +36,7 @@ def test_a_job_goes_on_with_tables_of_the_first_release(spark: SparkSession, tmp
     config = parse_config(conf, "test.toml")
     before = History(config.tables.root).state("east")
     assert before.version == 6
+    assert Audit(spark, config.tables.root).plans().count() == 6  # it had no table of loads
     event = {
         "event_id": "new",
         "cluster_id": "east",
@@ -42,13 +44,16 @@ def test_a_job_goes_on_with_tables_of_the_first_release(spark: SparkSession, tmp
         "occurred_at": "2026-02-01T00:00:00Z",
         "partitions": [{"topic": "audit", "partition": 7, "replicas": [4, 2], "leader": 2, "isr": [2]}],
     }
-    deliver(config.source, msgspec.json.encode(event) + b"\n")
+    weighed = event | {"event_id": "weighed", "type": "load_observed"}
+    weighed["partitions"] = [{"topic": "audit", "partition": 7, "size": 1000}]
+    deliver(config.source, b"".join(msgspec.json.encode(line) + b"\n" for line in (event, weighed)))
     run_job(config, once=True, spark=spark)
     after = History(config.tables.root).state("east")
-    assert after.version == 7
+    assert after.version == 8
+    assert History(config.tables.root).loads("east").topics["audit"].values.tolist() == [[1000, -1, -1]]
     assert after.topics["orders"].replicas.tolist() == before.topics["orders"].replicas.tolist()
     assert after.topics["audit"].replicas.tolist()[1] == [4, 2]
-    for table in (PLANS, ASSIGNMENTS):
+    for table in (PLANS, ASSIGNMENTS, LOADS, BROKER_LIMITS):
         columns = spark.read.format("delta").load(f"{config.tables.root}/{table.name}").columns
         assert set(columns) == set(table.schema.names)
     row = (
