@@ -65,21 +65,22 @@ class Field:
         """Load per share of each broker in the weights that count, shapes ``(weights,)`` and ``(present,)``."""
         return _summed(self.load * self._per_share * which[:, None])
 
-    def alone(self, broker: int, load: list[float]) -> float:
-        """What one broker would cost, as :meth:`at` has it to the last bit; six numbers are no work for arrays."""
-        total = 0.0
+    def alone(self, broker: int, load: list[float]) -> tuple[float, float]:
+        """What :meth:`near` says of one broker, to the last bit; six numbers are no work for arrays."""
+        total = far = 0.0
         for now, (low, high, limit, per) in zip(load, self._edges[broker], strict=True):
             outside, excess = max(low - now, now - high), now - limit
             if outside > 0 or excess > 0:
                 distance, over = max(outside, 0.0) * per, max(excess, 0.0) * per
                 total += distance * distance + _HARD * (over * over)
-        return total
+                far += distance + _HARD * over
+        return total, far
 
     def add(self, broker: int, load: Float64Array) -> None:
         """Give a broker more, shape ``(weights,)``, or less."""
         after = self.load[:, broker] + load
         self.load[:, broker] = after
-        self.cost[broker] = self.alone(broker, after.tolist())
+        self.cost[broker] = self.alone(broker, after.tolist())[0]
 
 
 def _summed(matrix: Float64Array) -> Float64Array:

@@ -42,7 +42,7 @@ class Layout:
         charge: float64, shape ``(P,)``: what a copy of a replica takes of the budget.
         disks: room in the log directories.
         least: the gain below which no step is taken.
-        patience: what a copy costs besides its bytes, in mean partitions.
+        effort: bytes that a copy costs besides its own, so that tiny partitions are not moved by the thousand.
     """
 
     __slots__ = (
@@ -50,6 +50,7 @@ class Layout:
         "_open",
         "charge",
         "disks",
+        "effort",
         "field",
         "fixed",
         "follower",
@@ -58,7 +59,6 @@ class Layout:
         "least",
         "movable",
         "origin",
-        "patience",
         "replicas",
         "size",
         "spare",
@@ -83,7 +83,7 @@ class Layout:
         self.fixed = fixed
         self.lead = self._leads()
         self.charge, self.spare = charge.astype(np.float64), np.inf
-        self.patience, self.least = 1.0, 0.0
+        self.effort, self.least = 0.0, 0.0
         self._members: list[Int64Array] = []
 
     def _leads(self) -> Int32Array:
@@ -105,6 +105,10 @@ class Layout:
     def weigh(self, band: Share, stress: Float64Array) -> None:
         """Go on with another band, in which distances in some weights count for more."""
         self.field = Field(band, self.field.load, stress)
+
+    def strive(self, patience: float) -> None:
+        """Let a copy cost so many mean partitions besides its bytes."""
+        self.effort = patience * max(float(np.sum(self.size)) / self.size.size, 1.0)
 
     def loads(self, replicas: Int32Array, lead: Int32Array) -> Float64Array:
         """Loads of the present brokers, float64, shape ``(weights, present)``."""

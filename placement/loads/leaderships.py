@@ -70,8 +70,8 @@ def _gain(layout: Layout, row: int, giver: int, taker: int) -> float:
     """What :func:`_gains` says of one leadership."""
     field = layout.field
     change = layout.leader[row] - layout.follower[row]
-    gain = float(field.cost[giver]) - field.alone(giver, (field.load[:, giver] - change).tolist())
-    return gain + float(field.cost[taker]) - field.alone(taker, (field.load[:, taker] + change).tolist())
+    gain = float(field.cost[giver]) - field.alone(giver, (field.load[:, giver] - change).tolist())[0]
+    return gain + float(field.cost[taker]) - field.alone(taker, (field.load[:, taker] + change).tolist())[0]
 
 
 def _trade(layout: Layout, broker: int, row: Int64Array, giver: Int32Array, taker: Int32Array) -> bool:

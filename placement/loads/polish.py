@@ -47,6 +47,8 @@ def search(layout: Layout, staged: list[Stage], bound: Callable[[], int]) -> Non
             return
         if best is None or score < best[0]:
             best = (score, layout.snapshot())
+        if score[0] > 0:
+            break
     if best is None:
         return
     score = best[0]
@@ -75,7 +77,8 @@ def _fresh(layout: Layout) -> Int64Array:
 def _again(layout: Layout, staged: list[Stage], attempt: int, score: tuple[float, int]) -> tuple[float, int]:
     """Undo some copies, search without them, and go back where that is no better."""
     start, movable = layout.snapshot(), layout.movable.copy()
-    layout.patience = price = _PRICES[attempt % len(_PRICES)]
+    price = _PRICES[attempt % len(_PRICES)]
+    layout.strive(price)
     for cell in _drawn(_fresh(layout), attempt).tolist():
         row, slot = divmod(cell, layout.replicas.shape[1])
         if _sent_home(layout, row, slot):

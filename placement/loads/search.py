@@ -19,13 +19,16 @@ import numpy as np
 from placement.arrays import BoolArray, Float64Array, Int64Array
 from placement.loads.layout import Layout
 from placement.loads.leaderships import lead_better
-from placement.model import Int32Array
 
 _SMALLEST: Final = 1e-14
 _ROUNDING: Final = 1e-12
-_CELLS: Final = 64
-_TARGETS: Final = 64
+_WORTH: Final = 1e-3
+_CELLS: Final = 256
+_TARGETS: Final = 16
 _HOTTEST: Final = 8
+_TOGETHER: Final = 4
+_NEARLY: Final = 0.9
+_ASKED: Final = 32
 _SWAPPED: Final = 32
 _ENOUGH: Final = 3
 _PULLED: Final = 128
@@ -50,8 +53,8 @@ def settle(layout: Layout) -> None:
     while True:
         cost = np.where(waiting, 0.0, field.cost[:n])
         worst = int(cost.argmax())
-        # Gains below the rounding of the costs could go round in circles.
-        layout.least = _SMALLEST + _ROUNDING * float(field.cost.max())
+        # Gains below the rounding of the costs could go round in circles, and some bands are out of reach.
+        layout.least = _SMALLEST + _ROUNDING * float(field.cost.max()) + _WORTH * float(cost[worst])
         if cost[worst] <= _SMALLEST:
             passes += 1
             if not changed or passes == _PASSES or not waiting.any():
@@ -67,13 +70,35 @@ def _better(layout: Layout, broker: int, *, swap: bool) -> bool:
     """Take the best step for a broker; False where there is none."""
     if lead_better(layout, broker):
         return True
-    away, pull = _push(layout, broker), _pull(layout, broker)
-    step = max((s for s in (away, pull) if s is not None), key=lambda s: s.rate, default=None)
-    if step is not None:
-        width = layout.replicas.shape[1]
-        layout.move(step.cell // width, step.cell % width, step.broker)
-        return True
-    return swap and _swap(layout, broker)
+    steps = max(_push(layout, broker), _pull(layout, broker), key=lambda s: s[0].rate if s else 0.0)
+    for turn, step in enumerate(steps):
+        if not turn or _holds(layout, step):
+            row, slot = divmod(step.cell, layout.replicas.shape[1])
+            layout.move(row, slot, step.broker)
+    return bool(steps) or (swap and _swap(layout, broker))
+
+
+def _holds(layout: Layout, step: Step) -> bool:
+    """Whether a step is nearly as good as it was when it was found, though others were taken since."""
+    field = layout.field
+    row, slot = divmod(step.cell, layout.replicas.shape[1])
+    source = int(layout.replicas[row, slot])
+    load = layout.leader[row] if layout.lead[row] == source else layout.follower[row]
+    gain = nearer = 0.0
+    for broker, change in ((source, -load), (step.broker, load)):
+        (cost, far), (less, closer) = (
+            field.alone(broker, (field.load[:, broker] + add).tolist()) for add in (0.0, change)
+        )
+        gain, nearer = gain + cost - less, nearer + far - closer
+    one, place, target = np.array([row]), np.array([slot]), np.array([step.broker])
+    copies = int(layout.fresh(one, target)[0]) - int(layout.fresh(one, np.array([source]))[0])
+    return bool(
+        gain > layout.least
+        and nearer >= _NEARLY * step.rate * (max(copies, 0) * layout.size[row] + layout.effort)
+        and layout.charge[row] * copies <= layout.spare
+        and layout.roomy(one, target)[0]
+        and layout.state.accepts(layout.open_rows(one), place, target)[0]
+    )
 
 
 def _movable(layout: Layout, broker: int) -> Int64Array:
@@ -82,16 +107,11 @@ def _movable(layout: Layout, broker: int) -> Int64Array:
     return cell[layout.movable[row, slot]]
 
 
-def _typical(layout: Layout) -> float:
-    """What a copy costs besides its bytes, so that tiny partitions are not moved by the thousand."""
-    return layout.patience * max(float(np.sum(layout.size)) / layout.size.size, 1.0)
-
-
 def _first(
     layout: Layout, cell: Int64Array, row: Int64Array, value: Float64Array, fresh: BoolArray, count: int
 ) -> Int64Array:
     """Cells with the largest value per byte, at most ``count``."""
-    rate = value / (np.where(fresh, 0.0, layout.size[row]) + _typical(layout))
+    rate = value / (np.where(fresh, 0.0, layout.size[row]) + layout.effort)
     best = np.flatnonzero(rate > 0)
     if best.size > count:
         # All that tie with the last one stay in, so that the order of cells decides, not the selection's.
@@ -107,42 +127,39 @@ def _weighed(load: Float64Array, slope: Float64Array) -> Float64Array:
     return np.asarray(result)
 
 
-def _push(layout: Layout, broker: int) -> Step | None:
-    """The best copy from a broker that is above its band."""
+def _push(layout: Layout, broker: int) -> list[Step]:
+    """The best copies from a broker that is above its band."""
     field, n = layout.field, layout.state.problem.fleet.usable
     slope = field.slope(broker)
     if not (slope > 0).any():
-        return None
+        return []
     cell = _movable(layout, broker)
     row, _ = layout.split(cell)
     value = _weighed(layout.carried(row, broker), slope)
     cell = _first(layout, cell, row, value, layout.fresh(row, np.full(row.size, broker)), _CELLS)
     if not cell.size:
-        return None
+        return []
     heat = field.heat((slope > 0).astype(np.float64))[:n]
     heat[broker] = np.inf
     target = np.argsort(heat, kind="stable")[: min(_TARGETS, n - 1)]
-    return _best_push(layout, broker, cell, np.sort(target))
+    return _best_push(layout, broker, cell, target)
 
 
-def _best_push(layout: Layout, broker: int, cell: Int64Array, target: Int64Array) -> Step | None:
+def _best_push(layout: Layout, broker: int, cell: Int64Array, target: Int64Array) -> list[Step]:
     field = layout.field
-    row, slot = layout.split(cell)
-    load = layout.carried(row, broker)
+    load = layout.carried(layout.split(cell)[0], broker)
     m, t = cell.size, target.size
-    given = _nearer(layout, broker, field.load[:, broker, None], field.load[:, broker, None] - load)
-    sums = (load[:, :, None] + field.load[:, target][:, None, :]).reshape(load.shape[0], m * t)
-    taken = _nearer(layout, np.tile(target, m), np.tile(field.load[:, target], m), sums)
-    gain, nearer = (one[:, None] + other.reshape(m, t) for one, other in zip(given, taken, strict=True))
-    return _chosen(layout, cell, target, gain, nearer, _accepted(layout, row, slot, target))
-
-
-def _nearer(
-    layout: Layout, broker: Int64Array | Int32Array | int, before: Float64Array, after: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """What brokers gain when their loads change: in cost, and in distance."""
-    (cost, distance), (less, closer) = (layout.field.near(broker, load) for load in (before, after))
-    return cost - less, distance - closer
+    here, there = field.load[:, broker, None], field.load[:, target]
+    sums = (load[:, :, None] + there[:, None, :]).reshape(load.shape[0], m * t)
+    change = zip(
+        field.near(broker, here),
+        field.near(broker, here - load),
+        field.near(target, there),
+        field.near(np.tile(target, m), sums),
+        strict=True,
+    )
+    gain, nearer = ((was - less)[:, None] + (cool - warm.reshape(m, t)) for was, less, cool, warm in change)
+    return _chosen(layout, cell, target, gain, nearer)
 
 
 def _accepted(layout: Layout, row: Int64Array, slot: Int64Array, target: Int64Array) -> BoolArray:
@@ -156,28 +173,43 @@ def _accepted(layout: Layout, row: Int64Array, slot: Int64Array, target: Int64Ar
 
 
 def _chosen(
-    layout: Layout, cell: Int64Array, target: Int64Array, gain: Float64Array, nearer: Float64Array, able: BoolArray
-) -> Step | None:
-    """The able pair that gains, and comes nearest to the bands per byte, within the budget."""
-    row, slot = layout.split(cell)
-    here = layout.fresh(row, layout.replicas[row, slot]).astype(np.int64)
+    layout: Layout, cell: Int64Array, target: Int64Array, gain: Float64Array, nearer: Float64Array
+) -> list[Step]:
+    """Of the pairs that gain and may be, those that come nearest to the bands per byte; each cell once."""
+    row = layout.split(cell)[0]
+    here = layout.fresh(row, layout.replicas.reshape(-1)[cell]).astype(np.int64)
     copies = layout.fresh(row[:, None], target[None, :]) - here[:, None]
-    able = able & (gain > layout.least) & (layout.charge[row][:, None] * copies <= layout.spare)
+    able = (gain > layout.least) & (nearer > 0) & (layout.charge[row][:, None] * copies <= layout.spare)
     able = able & layout.roomy(row[:, None], target[None, :])
-    rate = np.where(
-        able & (nearer > 0), nearer / (np.maximum(copies, 0) * layout.size[row][:, None] + _typical(layout)), 0.0
-    )
-    best = int(rate.argmax())
-    i, j = divmod(best, target.size)
-    return Step(int(cell[i]), int(target[j]), float(rate[i, j])) if rate[i, j] > 0 else None
+    rate = np.where(able, nearer / (np.maximum(copies, 0) * layout.size[row][:, None] + layout.effort), 0.0)
+    best = rate.max(axis=1)
+    order = np.argsort(-best, kind="stable")[: int((best > 0).sum())]
+    # Racks are asked last, as that takes longest; mostly the first cells do, and none of the others can be better.
+    some, others = order[:_ASKED], order[_ASKED:]
+    steps = _allowed(layout, cell[some], target, rate[some])
+    if others.size and (not steps or steps[0].rate < best[others[0]]):
+        steps = _allowed(layout, cell[order], target, rate[order])
+    return steps
 
 
-def _pull(layout: Layout, broker: int) -> Step | None:
-    """The best copy to a broker that is below its band."""
+def _allowed(layout: Layout, cell: Int64Array, target: Int64Array, rate: Float64Array) -> list[Step]:
+    """The best steps that the racks allow; ``rate`` has shape ``(cells, targets)``."""
+    if not cell.size:
+        return []
+    row, slot = layout.split(cell)
+    rate = np.where(_accepted(layout, row, slot, target), rate, 0.0)
+    place = rate.argmax(axis=1)
+    best = rate[np.arange(cell.size), place]
+    order = np.argsort(-best, kind="stable")[:_TOGETHER]
+    return [Step(int(cell[i]), int(target[place[i]]), float(best[i])) for i in order.tolist() if best[i] > 0]
+
+
+def _pull(layout: Layout, broker: int) -> list[Step]:
+    """The best copies to a broker that is below its band."""
     field, n = layout.field, layout.state.problem.fleet.usable
     slope = field.slope(broker)
     if not (slope < 0).any():
-        return None
+        return []
     heat = field.heat((slope < 0).astype(np.float64))[:n]
     heat[broker] = -np.inf
     hottest = np.sort(np.argsort(-heat, kind="stable")[: min(_HOTTEST, n - 1)])
@@ -190,18 +222,20 @@ def _pull(layout: Layout, broker: int) -> Step | None:
     value = _weighed(load, _slopes(layout, hottest, n)[:, source] - slope[:, None])
     cell = _first(layout, cell, row, value, layout.fresh(row, source), _PULLED)
     if not cell.size:
-        return None
+        return []
     row, slot = layout.split(cell)
     source = layout.replicas[row, slot]
     load = layout.carried(row, source)
-    given = _nearer(layout, source, field.load[:, source], field.load[:, source] - load)
-    here = field.load[:, broker, None]
-    taken = _nearer(layout, broker, here, here + load)
-    gain, nearer = (one + other for one, other in zip(given, taken, strict=True))
-    at = layout.open_rows(row)
-    target = np.array([broker])
-    able = layout.state.accepts(at, slot, np.full(row.size, broker))
-    return _chosen(layout, cell, target, gain[:, None], nearer[:, None], able[:, None])
+    here, there = field.load[:, broker, None], field.load[:, source]
+    change = zip(
+        field.near(source, there),
+        field.near(source, there - load),
+        field.near(broker, here),
+        field.near(broker, here + load),
+        strict=True,
+    )
+    gain, nearer = (was - less + cool - warm for was, less, cool, warm in change)
+    return _chosen(layout, cell, np.array([broker]), gain[:, None], nearer[:, None])
 
 
 def _slopes(layout: Layout, brokers: Int64Array, n: int) -> Float64Array:
@@ -237,7 +271,9 @@ def _weightiest(layout: Layout, broker: int, slope: Float64Array) -> Int64Array:
     cell = _movable(layout, broker)
     row, _ = layout.split(cell)
     value = np.abs(_weighed(layout.carried(row, broker), slope))
-    return cell[np.argsort(-value / (layout.size[row] + _typical(layout)), kind="stable")[:_SWAPPED]]
+    order = np.argsort(-value / (layout.size[row] + layout.effort), kind="stable")
+    even = np.argsort(value, kind="stable")[:: -(-cell.size // _SWAPPED) or 1]
+    return cell[np.union1d(order[:_SWAPPED], even)]
 
 
 def _best_swap(layout: Layout, broker: int, mine: Int64Array, other: int) -> tuple[float, int, int]:
@@ -259,9 +295,7 @@ def _best_swap(layout: Layout, broker: int, mine: Int64Array, other: int) -> tup
     size = copies_m * layout.size[row_m][:, None] + copies_t * layout.size[row_t][None, :]
     charge = copies_m * layout.charge[row_m][:, None] + copies_t * layout.charge[row_t][None, :]
     gain = gain.reshape(mine.size, theirs.size)
-    rate = np.where(
-        (gain > layout.least) & (charge <= layout.spare), gain / (np.maximum(size, 0) + _typical(layout)), 0.0
-    )
+    rate = np.where((gain > layout.least) & (charge <= layout.spare), gain / (np.maximum(size, 0) + layout.effort), 0.0)
     i, j = divmod(int(rate.argmax()), theirs.size)
     return float(rate[i, j]), int(mine[i]), int(theirs[j])
 

@@ -60,7 +60,7 @@ def run(layout: Layout, staged: list[Stage], patience: float) -> None:
     """Search stage by stage."""
     for stage in staged:
         layout.weigh(stage.band, stage.stress)
-        layout.patience = min(stage.patience, patience)
+        layout.strive(min(stage.patience, patience))
         for _ in range(_ROUNDS):
             settle(layout)
             if not trim(layout):
