@@ -8,6 +8,7 @@ from typing import Any, Final
 from streaming.cli.render import bytes_text
 from streaming.config import Policy
 from streaming.history import History
+from streaming.loads.records import MEASURED, UNKNOWN
 from streaming.moves import moved_rows
 from streaming.state import ClusterState
 from streaming.version import PlanVersion
@@ -65,9 +66,7 @@ def bytes_of_moves(history: History, plan: PlanVersion) -> dict[tuple[str, int],
         return {}
     found: dict[tuple[str, int], int | None] = {}
     for block in plan.moves:
-        sizes = [
-            known.values_of(block.topic, block.partitions[at : at + 1])[0, 0] for at in range(block.partitions.size)
-        ]
+        sizes = known.values_of(block.topic, block.partitions)[:, MEASURED.index("size")].tolist()
         rows = zip(block.partitions.tolist(), moved_rows(block).tolist(), sizes, strict=True)
-        found |= {(block.topic, p): None if size < 0 and copies else int(size) * copies for p, copies, size in rows}
+        found |= {(block.topic, p): None if size == UNKNOWN and n else size * n for p, n, size in rows}
     return found

@@ -40,7 +40,7 @@ class KnownLoads:
                 self.limits.pop(broker.broker_id, None)
 
     def values_of(self, topic: str, partitions: Int32Array) -> Int64Array:
-        """The loads of partitions, ids ascending, int64, shape ``(n, 3)``; ``UNKNOWN`` where they are not known."""
+        """The loads of partitions, int64, shape ``(n, 3)``; ``UNKNOWN`` where they are not known."""
         found = np.full((partitions.size, len(MEASURED)), UNKNOWN, np.int64)
         known = self.topics.get(topic)
         if known is not None:
