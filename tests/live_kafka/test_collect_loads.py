@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import time
 from datetime import datetime
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +222,40 @@ def test_the_command_looks_as_often_as_the_conf_says(
     sizes = [{p["topic"]: p["size"] for p in event["partitions"]} for event in of_type(watched)]
     assert {one["t"] for one in sizes} == {sizes_on_disk(admin)["t-0"]}
     assert any("loads of 1 partitions and limits of 5 brokers observed; handed over" in line for line in watched.said())
+
+
+def test_killed_and_started_again_its_rates_add_up_to_what_was_written(
+    kafka: LocalKafka, admin: KafkaAdminClient, tmp_path: Path
+) -> None:
+    """No look counts twice, none is missing: rates times seconds are the bytes on the disk."""
+    create(admin, "t", [1, 2])
+    watched = Watched(tmp_path, kafka.bootstrap_servers())
+    watched.conf.write_text(watched.conf.read_text().replace("[collect]", '[collect]\nloads = "1s"'))
+
+    def await_looks(count: int) -> None:
+        wait_until(lambda: len({event["event_id"] for event in of_type(watched)}) >= count, f"{count} looks")
+
+    watched.start()
+    try:
+        await_looks(1)
+        for looks in (3, 5, 7):
+            fill(watched.servers, "t", 1, megabytes=2)
+            await_looks(looks)
+            watched.stop(signal.SIGKILL)
+            fill(watched.servers, "t", 1, megabytes=1)
+            watched.start()
+        await_looks(9)
+    finally:
+        watched.kill()
+    events = {event["event_id"]: event for event in of_type(watched)}
+    assert len({line for line in watched.lines() if b"load_observed" in line}) == len(events)
+    moments = [datetime.fromisoformat(event["occurred_at"]) for event in events.values()]
+    seconds = [(later - earlier).total_seconds() for earlier, later in pairwise(moments)]
+    assert min(seconds) > 0.99
+    rates = [event["partitions"][0].get("bytes_in") for event in events.values()]
+    assert rates[0] is None
+    written = sum(rate * duration for rate, duration in zip(rates[1:], seconds, strict=True))
+    assert written == pytest.approx(sizes_on_disk(admin)["t-0"], rel=NEAR)
 
 
 def test_prometheus_says_what_is_read_and_its_token_is_written_nowhere(
