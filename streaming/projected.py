@@ -36,44 +36,44 @@ def check_projections(history: History, cluster: str, known: Mapping[int, PlanVe
     return None
 
 
-Writes = dict[tuple[Any, ...], list[tuple[int, Any]]]
-"""By key, the versions that wrote it and what they wrote, oldest first; ``None`` where it is gone."""
+Writes = dict[tuple[Any, ...], dict[int, Any]]
+"""By key, the versions that wrote it and what they wrote last; ``None`` where it is gone."""
 
 
 def _broker_writes(known: Mapping[int, PlanVersion]) -> Writes:
-    writes: Writes = defaultdict(list)
+    writes: Writes = defaultdict(dict)
     for number, version in known.items():
         if version.effective:
             for broker in version.broker_changes:
                 written = (broker.rack, broker.capacity, broker.state, broker.since, broker.deadline)
-                writes[broker.broker_id,].append((number, written))
+                writes[broker.broker_id,][number] = written
     return writes
 
 
 def _assignment_writes(known: Mapping[int, PlanVersion]) -> Writes:
-    writes: Writes = defaultdict(list)
+    writes: Writes = defaultdict(dict)
     for number, version in known.items():
         if version.effective:
             for block in version.moves:
                 for partition, _, after, _ in block.rows():
-                    writes[block.topic, partition].append((number, after or None))
+                    writes[block.topic, partition][number] = after or None
     return writes
 
 
 def _load_writes(known: Mapping[int, PlanVersion]) -> Writes:
-    writes: Writes = defaultdict(list)
+    writes: Writes = defaultdict(dict)
     for number, version in known.items():
         for topic, partition, *values in listed(version.load_changes if version.effective else ()):
             written = tuple(None if value == UNKNOWN else value for value in values)
-            writes[topic, partition].append((number, written if any(v is not None for v in written) else None))
+            writes[topic, partition][number] = written if any(v is not None for v in written) else None
     return writes
 
 
 def _limit_writes(known: Mapping[int, PlanVersion]) -> Writes:
-    writes: Writes = defaultdict(list)
+    writes: Writes = defaultdict(dict)
     for number, version in known.items():
         for broker in version.limit_changes if version.effective else ():
-            writes[broker.broker_id,].append((number, broker if broker.is_known else None))
+            writes[broker.broker_id,][number] = broker if broker.is_known else None
     return writes
 
 
@@ -85,11 +85,13 @@ def _compare_projection(
     reach = pc.max(rows["plan_version"]).as_py()
     present = {tuple(row[part] for part in key): (row["plan_version"], _value(name, row)) for row in rows.to_pylist()}
     for what, (version, value) in present.items():
-        if (version, value) not in written.get(what, ()):
-            return _projected(cluster, version, name, what, value, dict(written.get(what, ())).get(version))
+        history = written.get(what, {})
+        if version not in history or history[version] != value:
+            return _projected(cluster, version, name, what, value, history.get(version))
     for what, history in written.items():
-        version, value = max((w for w in history if w[0] <= reach), default=(0, None))
-        later = any(number > reach and now is None for number, now in history)
+        version = max((number for number in history if number <= reach), default=0)
+        value = history.get(version)
+        later = any(number > reach and now is None for number, now in history.items())
         there = present.get(what)
         if there is None and value is not None and not later:
             return _projected(cluster, version, name, what, None, value)
