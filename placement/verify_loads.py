@@ -42,13 +42,13 @@ def _carried(report: LoadReport, replicas: Int32Array) -> NDArray[np.int64]:
     one, none = np.ones_like(size), np.zeros_like(size)
     leading = (size, taken, given, 70 * taken + 15 * given, one, one)
     following = (size, taken, none, 15 * taken, one, none)
-    ids = report.brokers.tolist()
-    result = np.zeros((len(_NAMES), len(ids)), np.int64)
-    for at, broker in enumerate(ids):
-        leads = replicas[:, 0] == broker
-        follows = (replicas[:, 1:] == broker).any(axis=1)
-        for k in range(len(_NAMES)):
-            result[k, at] = leading[k][leads].sum() + following[k][follows].sum()
+    ids = report.brokers
+    result = np.zeros((len(_NAMES), ids.size), np.int64)
+    for column in range(replicas.shape[1]):
+        at = np.minimum(np.searchsorted(ids, replicas[:, column]), ids.size - 1)
+        row = np.flatnonzero(ids[at] == replicas[:, column])
+        for k, carried in enumerate(following if column else leading):
+            np.add.at(result[k], at[row], carried[row])
     return result
 
 

@@ -141,17 +141,17 @@ class Layout:
 
     def fresh(self, row: Int64Array, broker: Int32Array | Int64Array) -> BoolArray:
         """Whether a broker would have to copy each row; arguments pair up, or broadcast with a new axis."""
-        result = np.ones(np.broadcast_shapes(row.shape, np.shape(broker)), np.bool_)
-        for column in range(self.origin.shape[1]):
-            result &= self.origin[row, column] != broker
-        return result
+        result = self.origin[row, 0] != broker
+        for column in range(1, self.origin.shape[1]):
+            result = result & (self.origin[row, column] != broker)
+        return np.asarray(result)
 
     def hosts(self, row: Int64Array, broker: Int32Array | Int64Array) -> BoolArray:
         """Whether each broker holds each row; shapes as in :meth:`fresh`."""
-        result = np.zeros(np.broadcast_shapes(row.shape, np.shape(broker)), np.bool_)
-        for column in range(self.replicas.shape[1]):
-            result |= self.replicas[row, column] == broker
-        return result
+        result = self.replicas[row, 0] == broker
+        for column in range(1, self.replicas.shape[1]):
+            result = result | (self.replicas[row, column] == broker)
+        return np.asarray(result)
 
     def open_rows(self, row: Int64Array) -> Int64Array:
         """Places of rows among the open ones of the state."""
@@ -212,7 +212,8 @@ class Layout:
 
     def roomy(self, row: Int64Array, broker: Int32Array | Int64Array) -> BoolArray:
         """Whether each broker has a log directory for each row; shapes as in :meth:`fresh`."""
-        return np.asarray((self.size[row] <= self.disks.largest[broker]) | ~self.fresh(row, broker))
+        fits = np.asarray(self.size[row] <= self.disks.largest[broker])
+        return fits if fits.all() else fits | ~self.fresh(row, broker)
 
     def _copies(self, row: int, broker: int, before: int) -> int:
         origin = self.origin[row].tolist()

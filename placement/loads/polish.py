@@ -25,6 +25,7 @@ _SEVERAL: Final = 100_000
 _EFFORT: Final = 20_000
 _MOST: Final = 80
 _IN_VAIN: Final = 16
+_OUT_OF_REACH: Final = 4
 _SMALL: Final = 1_000
 _NEAR: Final = 1.03
 _DIGITS: Final = 12
@@ -57,7 +58,7 @@ def search(layout: Layout, staged: list[Stage], bound: Callable[[], int]) -> Non
     for attempt in range(min(_MOST, _EFFORT // cells)):
         before, score = score, _again(layout, staged[-1:], attempt, score)
         in_vain = 0 if score < before else in_vain + 1
-        if in_vain == _IN_VAIN:
+        if in_vain == (_IN_VAIN if score[0] == 0 else _OUT_OF_REACH):
             return
 
 

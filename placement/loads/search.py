@@ -25,6 +25,7 @@ _ROUNDING: Final = 1e-12
 _WORTH: Final = 1e-3
 _CELLS: Final = 256
 _TARGETS: Final = 16
+_SOURCES: Final = 4
 _HOTTEST: Final = 8
 _TOGETHER: Final = 4
 _NEARLY: Final = 0.9
@@ -44,8 +45,8 @@ class Step:
     rate: float
 
 
-def settle(layout: Layout) -> None:
-    """Take steps until no broker outside its band has one that gains."""
+def settle(layout: Layout, *, copies: bool = True) -> None:
+    """Take steps until no broker outside its band has one that gains; only leaderships without ``copies``."""
     field, n = layout.field, layout.state.problem.fleet.usable
     waiting = np.zeros(n, np.bool_)
     changed = False
@@ -60,16 +61,14 @@ def settle(layout: Layout) -> None:
             if not changed or passes == _PASSES or not waiting.any():
                 return
             waiting[:], changed = False, False
-        elif _better(layout, worst, swap=passes > 0 or not changed):
+        elif lead_better(layout, worst) or (copies and _copy(layout, worst, swap=passes > 0 or not changed)):
             changed = True
         else:
             waiting[worst] = True
 
 
-def _better(layout: Layout, broker: int, *, swap: bool) -> bool:
-    """Take the best step for a broker; False where there is none."""
-    if lead_better(layout, broker):
-        return True
+def _copy(layout: Layout, broker: int, *, swap: bool) -> bool:
+    """Take the best copies for a broker; False where there is none."""
     steps = max(_push(layout, broker), _pull(layout, broker), key=lambda s: s[0].rate if s else 0.0)
     for turn, step in enumerate(steps):
         if not turn or _holds(layout, step):
@@ -212,7 +211,7 @@ def _pull(layout: Layout, broker: int) -> list[Step]:
         return []
     heat = field.heat((slope < 0).astype(np.float64))[:n]
     heat[broker] = -np.inf
-    hottest = np.sort(np.argsort(-heat, kind="stable")[: min(_HOTTEST, n - 1)])
+    hottest = np.sort(np.argsort(-heat, kind="stable")[: min(_SOURCES, n - 1)])
     cell = np.concatenate([_movable(layout, b) for b in hottest.tolist()])
     row, slot = layout.split(cell)
     source = layout.replicas[row, slot]

@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.arrays import Float64Array
 from placement.loads.layout import Layout
-from placement.loads.model import LED, WEIGHTS
+from placement.loads.model import LED, RESOURCES, WEIGHTS
 from placement.loads.search import settle
 from placement.loads.share import Share, banded
 from placement.loads.trim import trim
@@ -23,6 +23,7 @@ _ROUNDS: Final = 4
 _STRESS: Final = 100.0
 _TINY: Final = 0.01
 _SPARE: Final = 0.005
+_EASED: Final = tuple(k for k in LED if WEIGHTS[k] in RESOURCES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +66,19 @@ def run(layout: Layout, staged: list[Stage], patience: float) -> None:
             settle(layout)
             if not trim(layout):
                 break
+
+
+def ease(layout: Layout, within: Share, narrow: Share) -> None:
+    """Bring what leaders carry well inside the band, which is free, so that the next noise does not take it out."""
+    saved, cost = layout.snapshot(), float(np.cumsum(layout.field.cost)[-1])
+    low, high = within.low.copy(), within.high.copy()
+    low[list(_EASED)], high[list(_EASED)] = narrow.low[list(_EASED)], narrow.high[list(_EASED)]
+    plain = np.ones(low.shape[0])
+    layout.weigh(replace(within, low=low, high=high), plain)
+    settle(layout, copies=False)
+    layout.weigh(within, plain)
+    if float(np.cumsum(layout.field.cost)[-1]) > cost:
+        layout.restore(saved)
 
 
 def _only_copied(band: Share) -> Share:

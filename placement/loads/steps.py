@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from placement.loads.model import Band, Loads
 from placement.loads.polish import search
 from placement.loads.report import LoadReport
 from placement.loads.share import Share, banded, shares
-from placement.loads.stages import stages
+from placement.loads.stages import ease, stages
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.plan import Moves, Replan
 from placement.pose import pose
@@ -26,6 +27,8 @@ from placement.state import State
 from placement.steps import Certificate
 from placement.targets import targets
 from placement.terms import Terms
+
+_EASE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,8 @@ def _run(layout: Layout, asked: LoadTerms, lost: int) -> Share:
     load = layout.field.load
     if ((load < outer.low) | (load > outer.high))[:, : fleet.usable].any():
         search(layout, staged, lambda: _bound(layout, asked, inner, lost))
+        narrow = banded(share, limit, band.settle * _EASE, exact_counts=False, present=fleet.present)
+        ease(layout, inner, narrow)
     return inner
 
 

@@ -25,7 +25,7 @@ def moved(plan: Replan) -> int:
     return plan.loads.moved_bytes
 
 
-SMALL = range(12)
+SMALL = range(20)
 WORST = 1.25
 
 
@@ -43,7 +43,7 @@ def beside_exact() -> dict[int, float]:
 
 
 def test_bytes_are_close_to_those_of_an_exact_solver_and_never_below_the_bound(beside_exact: dict[int, float]) -> None:
-    assert sum(beside_exact.values()) / len(beside_exact) <= 1.10, beside_exact
+    assert sum(beside_exact.values()) / len(beside_exact) <= 1.05, beside_exact
 
 
 @pytest.mark.parametrize("seed", SMALL)
@@ -64,7 +64,7 @@ def test_loads_that_are_all_alike_give_the_plan_by_count() -> None:
 
 
 def test_random_clusters_get_sound_plans_and_heals_copy_what_was_lost() -> None:
-    for seed in range(4):
+    for seed in range(12):
         case = random_case(seed)
         rng = np.random.default_rng(seed)
         size, taken, given = rng.integers(1, 1000, (3, len(case.layout)))
