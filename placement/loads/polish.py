@@ -38,8 +38,11 @@ def search(layout: Layout, staged: list[Stage], bound: Callable[[], int]) -> Non
     """
     cells = layout.replicas.size
     near = 1.0 if cells <= _SMALL else _NEAR
+    if cells > _SEVERAL:
+        run(layout, staged, _PRICES[0])
+        return
     start, best = layout.snapshot(), None
-    for price in _PRICES if cells <= _SEVERAL else _PRICES[:1]:
+    for price in _PRICES:
         if best is not None:
             layout.restore(start)
         run(layout, staged, price)

@@ -73,8 +73,12 @@ def ease(layout: Layout, within: Share, narrow: Share) -> None:
     saved, cost = layout.snapshot(), float(np.cumsum(layout.field.cost)[-1])
     low, high = within.low.copy(), within.high.copy()
     low[list(_EASED)], high[list(_EASED)] = narrow.low[list(_EASED)], narrow.high[list(_EASED)]
+    # Who could not be brought into the band stays as it is, and nobody is to leave the band for the others.
+    out = layout.field.cost > 0
+    low[:, out] = high[:, out] = layout.field.load[:, out]
     plain = np.ones(low.shape[0])
-    layout.weigh(replace(within, low=low, high=high), plain)
+    eased = replace(within, low=low, high=high, limit=np.maximum(within.high, high))
+    layout.weigh(eased, plain)
     settle(layout, copies=False)
     layout.weigh(within, plain)
     if float(np.cumsum(layout.field.cost)[-1]) > cost:

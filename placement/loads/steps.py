@@ -28,7 +28,7 @@ from placement.steps import Certificate
 from placement.targets import targets
 from placement.terms import Terms
 
-_EASE: Final = 0.5
+_EASE: Final = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,9 @@ def _run(layout: Layout, asked: LoadTerms, lost: int) -> Share:
     load = layout.field.load
     if ((load < outer.low) | (load > outer.high))[:, : fleet.usable].any():
         search(layout, staged, lambda: _bound(layout, asked, inner, lost))
-        narrow = banded(share, limit, band.settle * _EASE, exact_counts=False, present=fleet.present)
-        ease(layout, inner, narrow)
+        if not band.exact_counts:
+            narrow = banded(share, limit, band.settle * _EASE, exact_counts=False, present=fleet.present)
+            ease(layout, inner, narrow)
     return inner
 
 
