@@ -10,6 +10,7 @@ from placement.seats import first_of_each, within_quota
 
 _FAR = 1 << 50
 _GRID = 1 << 22
+_EVERY = slice(None)
 _Column = Int64Array | Int32Array
 
 
@@ -38,13 +39,13 @@ class Arcs:
         self._leader = replicas[rows, leading]
         self._paid = cost[rows, leading].astype(np.int32)
 
-    def source(self) -> Int32Array:
-        """The broker that leads the row of each place, shape ``(k,)``."""
-        return self._leader[self.row]
+    def source(self, places: Int64Array | slice = _EVERY) -> Int32Array:
+        """The broker that leads the row of each of the places, of all without them, shape ``(k,)``."""
+        return self._leader[self.row[places]]
 
-    def price(self) -> Int32Array:
-        """What it costs more that each place leads instead of the one that does, shape ``(k,)``."""
-        return self.cost - self._paid[self.row]
+    def price(self, places: Int64Array | slice = _EVERY) -> Int32Array:
+        """What it costs more that each of the places leads instead of the one that does, shape ``(k,)``."""
+        return self.cost[places] - self._paid[self.row[places]]
 
     def hand_over(self, chosen: Int64Array) -> None:
         """Let these places lead; rows and their brokers at most once in each role."""
@@ -93,9 +94,13 @@ def route(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array
 
     ``starts`` and ``ends`` are quotas, int64, shape ``(n,)``; both are used up in place.
     """
-    done = _direct(arcs, _tight(arcs, part, distance), starts, ends)
+    tight = _tight(arcs, part, distance, np.arange(arcs.row.size))
+    led = arcs.leading.copy()
+    done = _direct(arcs, tight, starts, ends)
     while starts.any() and ends.any():
-        chains = _long(arcs, part, distance, starts, ends)
+        tight = _tight_still(arcs, part, distance, tight, np.flatnonzero(arcs.leading != led))
+        led = arcs.leading.copy()
+        chains = _long(arcs, tight, starts, ends)
         done += chains
         if not chains:
             break
@@ -118,17 +123,27 @@ def _graph(arcs: Arcs, part: Int32Array) -> tuple[_Column, _Column, _Column]:
     return arc % n, arc // n, grid[arc]
 
 
-def _tight(arcs: Arcs, part: Int32Array, distance: Int64Array) -> Int64Array:
-    """Places that a cheapest chain goes through."""
-    source = arcs.source()
-    at = np.flatnonzero(distance[source] + arcs.price() == distance[arcs.broker])
-    from_broker, to_broker = source[at], arcs.broker[at]
-    return np.asarray(at[(from_broker != to_broker) & (part[from_broker] == part[to_broker])])
+def _tight(arcs: Arcs, part: Int32Array, distance: Int64Array, among: Int64Array) -> Int64Array:
+    """Those of the given places that a cheapest chain goes through."""
+    source, broker = arcs.source(among), arcs.broker[among]
+    at = np.flatnonzero(distance[source] + arcs.price(among) == distance[broker])
+    source, broker = source[at], broker[at]
+    return np.asarray(among[at[(source != broker) & (part[source] == part[broker])]])
+
+
+def _tight_still(
+    arcs: Arcs, part: Int32Array, distance: Int64Array, tight: Int64Array, handed_over: Int64Array
+) -> Int64Array:
+    """The same after some rows got other leaders: only their places have to be looked at again."""
+    changed = np.zeros(arcs.leading.size, np.bool_)
+    changed[handed_over] = True
+    again = _tight(arcs, part, distance, np.flatnonzero(changed[arcs.row]))
+    return np.sort(np.concatenate([tight[~changed[arcs.row[tight]]], again]))
 
 
 def _direct(arcs: Arcs, tight: Int64Array, starts: Int64Array, ends: Int64Array) -> int:
     """Chains of one hop, many at once, each row at most once."""
-    row, source, broker = arcs.row[tight], arcs.source()[tight], arcs.broker[tight]
+    row, source, broker = arcs.row[tight], arcs.source(tight), arcs.broker[tight]
     done = 0
     while True:
         at = np.flatnonzero((starts[source] > 0) & (ends[broker] > 0))
@@ -146,15 +161,14 @@ def _direct(arcs: Arcs, tight: Int64Array, starts: Int64Array, ends: Int64Array)
         tight, row, source, broker = tight[left], row[left], source[left], broker[left]
 
 
-def _long(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array, ends: Int64Array) -> int:
+def _long(arcs: Arcs, tight: Int64Array, starts: Int64Array, ends: Int64Array) -> int:
     """Chains of any length, many at once.
 
     From the ends back to the starts each broker books as many incoming arcs as it can pass on; from the starts to the
     ends the booked arcs are used. No row is booked twice, because only its leader has arcs with it.
     """
-    tight = _tight(arcs, part, distance)
-    layer = _layers(arcs.source()[tight], arcs.broker[tight], starts > 0, ends > 0)
-    source, broker = arcs.source()[tight], arcs.broker[tight]
+    source, broker = arcs.source(tight), arcs.broker[tight]
+    layer = _layers(source, broker, starts > 0, ends > 0)
     onward = (layer[source] >= 0) & (layer[broker] == layer[source] + 1)
     tight, source, broker = tight[onward], source[onward], broker[onward]
     depth = int(layer.max(initial=0))
