@@ -2,7 +2,8 @@
 
 Leaderships are free and shift what leaders carry, so copies that are chosen without regard to it are fewer and
 lighter, and what they upset is mended for nothing. Exact counts are mended by the smallest partitions: by then the
-bytes are where they should be, and a stage's stress keeps them there.
+bytes are where they should be, and a stage's stress keeps them there. When all is done, leaderships bring what leaders
+carry well inside the band.
 """
 
 from __future__ import annotations
