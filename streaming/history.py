@@ -41,7 +41,7 @@ _HEADLINE = tuple(
 )
 _WHOLE = tuple(name for name in PLANS.schema.names if name not in (*_LOADS, "app_id", "batch_id"))
 _STATE = (
-    *("approval", "broker_changes", "topic_changes"),
+    *("kind", "approval", "broker_changes", "topic_changes"),
     *(f"moves.{part}" for part in ("topic", "partition", "after", "leader", "isr", "end_offsets")),
 )
 
@@ -71,6 +71,11 @@ class History:
     @cached_property
     def _plans(self) -> DeltaTable:
         return self._open(PLANS)
+
+    @cached_property
+    def _weighed(self) -> dict[tuple[str, int | datetime | None], tuple[int, int]]:
+        """First and last version that may have changed loads, as far as it was looked at: kinds are in every file."""
+        return {}
 
     def _path(self, table: Table) -> str:
         return f"{self.root.rstrip('/')}/{table.name}"
@@ -159,12 +164,18 @@ class History:
         named.
         """
         wanted = [f"load_changes.{name}" for name in columns] or _LOADS
-        heads = self.plans(["kind"], _as_of(cluster, as_of))
-        observed = heads.filter(pc.equal(heads["kind"], "loads"))["plan_version"].to_pylist()
-        last = heads["plan_version"][-1].as_py() if observed else 0
-        for start in range(observed[0] if observed else 1, last + 1, _AT_ONCE):
+        if (cluster, as_of) not in self._weighed:
+            self._note_weighed(cluster, as_of, self.plans(["kind"], _as_of(cluster, as_of)))
+        first, last = self._weighed[cluster, as_of]
+        for start in range(first, last + 1, _AT_ONCE):
             table = self.plans(["approval", *wanted], Span(cluster, start, min(start + _AT_ONCE - 1, last)))
             yield kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
+
+    def _note_weighed(self, cluster: str, as_of: int | datetime | None, heads: pa.Table) -> None:
+        """Remember from which version on loads are known, and up to which one was asked; none where they never were."""
+        observed = heads.filter(pc.equal(heads["kind"], "loads"))["plan_version"]
+        both = (observed[0].as_py(), heads["plan_version"][-1].as_py()) if len(observed) else (1, 0)
+        self._weighed[cluster, as_of] = both
 
     def completed(self, cluster: str) -> set[int]:
         """The plan versions that were reported as carried out."""
@@ -227,6 +238,7 @@ class History:
         reached = table["plan_version"][-1].as_py() if table.num_rows else 0
         if not reached or (isinstance(as_of, int) and reached != as_of):
             raise self._nothing(cluster, f"nothing as of {_shown(as_of)}")
+        self._note_weighed(cluster, as_of, table)
         (last,) = versions_from_arrow(self.plans(_HEADLINE, Span(cluster, reached, reached)))
         return _folded(cluster, table, last)
 
