@@ -11,7 +11,7 @@ from placement.drop import drop
 from placement.errors import InvalidReplicationFactorError
 from placement.fleet import Fleet
 from placement.model import NO_BROKER, Assignment, Int32Array
-from placement.problem import Problem
+from placement.problem import Problem, closed_seats
 from placement.terms import Terms
 from placement.window import levels
 
@@ -41,12 +41,15 @@ def pose(
     is_open = changed if terms.mode == "heal" else np.ones(len(assignment), np.bool_)
     if terms.exclude_topics:
         is_open &= ~np.array([t in terms.exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]
+    barred = _barred(assignment, fleet, terms)
     if budget is not None:
-        is_open = _affordable(index, fleet, factor, is_open, budget, weight)
+        is_open = _affordable(_without(index, assignment.topic_index, barred), fleet, factor, is_open, budget, weight)
     row = np.flatnonzero(is_open)
     origin = _widen(index[row], int(factor[row].max(initial=0)))
     counts = np.bincount(index[index != NO_BROKER], minlength=fleet.ids.size)[: fleet.present]
     hosts = np.where(origin < fleet.present, origin, NO_BROKER).astype(np.int32)
+    if terms.mode == "rebalance":
+        hosts = _without(hosts, assignment.topic_index[row], barred)
     start = drop(fleet, hosts, factor[row], counts)
     _check_factors(fleet, factor[row], start)
     confined = ((hosts != NO_BROKER).sum(axis=1) > factor[row]) & (terms.mode == "heal")
@@ -62,12 +65,38 @@ def pose(
         home=_homes(assignment, fleet, row, home),
         start=start,
         pinned=pinned,
-        level=_row_levels(fleet, factor[row], start, pinned, np.where(confined[:, None], hosts, NO_BROKER)),
+        level=_row_levels(
+            fleet,
+            factor[row],
+            start,
+            pinned,
+            np.where(confined[:, None], hosts, NO_BROKER),
+            closed_seats(fleet, barred)[assignment.topic_index[row]] if barred.size else None,
+        ),
         confined=confined,
         closed=counts - np.bincount(opened[opened < fleet.present], minlength=fleet.present),
         layout=index,
         layout_topic=assignment.topic_index,
+        barred=barred,
     )
+
+
+def _barred(assignment: Assignment, fleet: Fleet, terms: Terms) -> BoolArray:
+    """Which usable brokers each topic is kept off, bool, shape ``(topics, brokers)``; no rows where none is."""
+    if not terms.keep_off:
+        return np.zeros((0, 0), np.bool_)
+    ids = fleet.ids[: fleet.usable].tolist()
+    result = np.zeros((len(assignment.topics), fleet.ids.size), np.bool_)
+    for topic, name in enumerate(assignment.topics):
+        result[topic, : fleet.usable] = [broker in terms.keep_off.get(name, ()) for broker in ids]
+    return result
+
+
+def _without(replicas: Int32Array, topic: Int32Array, barred: BoolArray) -> Int32Array:
+    """Replica lists, as broker indices, without the brokers that their topics are kept off."""
+    if not barred.size:
+        return replicas
+    return np.where((replicas != NO_BROKER) & barred[topic[:, None], replicas], np.int32(NO_BROKER), replicas)
 
 
 def _affordable(
@@ -114,15 +143,24 @@ def _widen(index: Int32Array, width: int) -> Int32Array:
     return padded
 
 
-def _row_levels(fleet: Fleet, factor: Int64Array, start: Int32Array, pinned: BoolArray, only: Int32Array) -> Int64Array:
-    """Window level of each row; ``only`` has the brokers of rows that are confined to them."""
+def _row_levels(
+    fleet: Fleet, factor: Int64Array, start: Int32Array, pinned: BoolArray, only: Int32Array, barred: Int64Array | None
+) -> Int64Array:
+    """Window level of each row.
+
+    ``only`` has the brokers of rows that are confined to them, ``barred`` how many brokers of each rack a row is kept
+    off.
+    """
     racks = fleet.rack_size.size
     none = np.zeros((1, racks), np.int64)
     result = np.zeros(factor.size, np.int64)
     for value in np.unique(factor).tolist():
         result[factor == value] = levels(np.array([value]), fleet.rack_size, none)[0]
     confined = (only != NO_BROKER).any(axis=1)
-    special = np.flatnonzero(pinned.any(axis=1) | confined)
+    special = pinned.any(axis=1) | confined
+    if barred is not None:
+        special |= barred.any(axis=1)
+    special = np.flatnonzero(special)
     step = max(1, _CELLS // racks)
     for first in range(0, special.size, step):
         rows = special[first : first + step]
@@ -130,7 +168,8 @@ def _row_levels(fleet: Fleet, factor: Int64Array, start: Int32Array, pinned: Boo
         stay = _rack_counts(fleet, np.where(pinned[rows], replicas, NO_BROKER), racks)
         held = _rack_counts(fleet, np.where(replicas >= fleet.usable, replicas, NO_BROKER), racks)
         hosts = _rack_counts(fleet, only[rows], racks)
-        size = np.where(confined[rows][:, None], hosts, fleet.rack_size + held)
+        open_to = fleet.rack_size if barred is None else fleet.rack_size - barred[rows]
+        size = np.where(confined[rows][:, None], hosts, open_to + held)
         result[rows] = levels(factor[rows], size, stay)
     return result
 

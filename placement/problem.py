@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class Problem:
         closed: int64, shape ``(present,)``: replicas on each broker in rows that are not open.
         layout: int32, shape ``(P, R)``: every row before, as broker indices.
         layout_topic: int32, shape ``(P,)``: topic index of every row, ascending.
+        barred: bool, shape ``(topics, brokers)``: usable brokers that each topic is kept off; no rows where none is.
     """
 
     fleet: Fleet
@@ -46,15 +48,24 @@ class Problem:
     closed: Int64Array
     layout: Int32Array
     layout_topic: Int32Array
+    barred: BoolArray
+    _closed_seats: Int64Array = field(init=False)
     _some_pinned: bool = field(init=False)
     _some_held: bool = field(init=False)
     _some_confined: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Note what occurs at all: windows are asked for in every step, and most problems have none of it."""
+        object.__setattr__(self, "_closed_seats", closed_seats(self.fleet, self.barred))
         object.__setattr__(self, "_some_pinned", bool(self.pinned.any()))
         object.__setattr__(self, "_some_held", bool((self.start >= self.fleet.usable).any()))
         object.__setattr__(self, "_some_confined", bool(self.confined.any()))
+
+    def open_to(self, rows: Int64Array, broker: Int32Array | Int64Array) -> BoolArray:
+        """Whether the topic of each row may be on each broker; arguments broadcast."""
+        if not self.barred.size:
+            return np.ones(np.broadcast_shapes(rows.shape, broker.shape), np.bool_)
+        return np.asarray(~self.barred[self.topic[rows], broker])
 
     def stay(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
         """Pinned replicas of each row in the given rack; arguments pair up, shape ``(m,)``."""
@@ -66,6 +77,8 @@ class Problem:
         """Replicas of each row that the given rack can hold; arguments pair up, shape ``(m,)``."""
         fleet = self.fleet
         size = fleet.rack_size[rack].astype(np.int64)
+        if self.barred.size:
+            size -= self._closed_seats[self.topic[rows], rack]
         if self._some_held:
             size += count_in_rack(fleet, np.where(self.start[rows] >= fleet.usable, self.start[rows], NO_BROKER), rack)
         if self._some_confined:
@@ -122,7 +135,7 @@ class Problem:
         return low, high
 
     def _special_pairs(self) -> tuple[Int64Array, Int32Array]:
-        """Each (row, rack), once, in which something is pinned or a confined row has a broker."""
+        """Each (row, rack), once, in which something is pinned, a confined row has a broker, or a broker is barred."""
         fleet = self.fleet
         pinned = np.where(self.pinned, self.start, NO_BROKER)
         hosts = np.where(self.confined[:, None] & (self.origin < fleet.present), self.origin, NO_BROKER)
@@ -132,4 +145,17 @@ class Problem:
         for slot in range(1, rack.shape[1]):
             again[:, slot] = (rack[:, :slot] == rack[:, slot : slot + 1]).any(axis=1)
         row, slot_of = np.nonzero((rack != NO_BROKER) & ~again)
-        return row, rack[row, slot_of]
+        if not self.barred.size:
+            return row, rack[row, slot_of]
+        special = self._closed_seats[self.topic] > 0
+        special[row, rack[row, slot_of]] = True
+        row, of = np.nonzero(special)
+        return row, of.astype(np.int32)
+
+
+def closed_seats(fleet: Fleet, barred: BoolArray) -> Int64Array:
+    """Usable brokers of each rack that each topic is kept off, int64, shape ``(topics, racks)``."""
+    racks = fleet.rack_size.size
+    if not barred.size:
+        return np.zeros((0, racks), np.int64)
+    return np.stack([barred[:, lo:hi].sum(axis=1) for lo, hi in pairwise(fleet.bounds.tolist())], axis=1)

@@ -36,6 +36,8 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
     loads: Loads | None = None,
     band: Band | None = None,
     max_bytes: int | None = None,
+    keep_off: Mapping[str, Collection[int]] | None = None,
+    move_cost: int = 0,
 ) -> Replan:
     """Plan the least movement to the best balance: first the sum of load^2 / capacity, then the replicas moved.
 
@@ -56,11 +58,15 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         loads: what each partition of ``assignment`` weighs, and what brokers can take.
         band: how close to their shares brokers are brought; only with loads.
         max_bytes: bytes that may be copied at most, lost replicas first; only with loads.
+        keep_off: by topic, brokers that get no replica of it, and that a rebalance takes those away from that they
+            have; only with loads. Racks go first: every rack that must have a replica must leave a broker for it.
+        move_cost: bytes that the search counts for a copy besides its own; only with loads.
 
     Raises:
         InvalidAssignmentError: the layout is empty.
-        InvalidLimitError: max_moves or max_bytes is negative, both are given, max_bytes comes without loads, or
-            strict_spread with loads that differ.
+        InvalidLimitError: max_moves, max_bytes or move_cost is negative, max_moves and max_bytes are both given, one of
+            the terms of loads comes without them, strict_spread with loads that differ, or a partition finds no broker
+            that its topic is not kept off.
         InvalidLoadError: the loads are of another layout.
         InvalidBrokerError: no broker is usable, or an excluded one is unknown.
         InvalidReplicationFactorError: a partition must end with more replicas than there are usable brokers.
@@ -78,12 +84,15 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         exclude_brokers=frozenset(exclude_brokers),
         replication_factors=dict(replication_factors or {}),
         strict_spread=strict_spread,
+        keep_off={topic: frozenset(ids) for topic, ids in sorted((keep_off or {}).items()) if ids},
     )
     fleet = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=assignment.replicas)
     if loads is not None:
-        return _by_load(assignment, fleet, terms, home, LoadTerms(loads, band or Band(), max_bytes))
-    if max_bytes is not None:
-        raise InvalidLimitError("max_bytes needs loads to count bytes by", name="max_bytes", value=max_bytes)
+        return _by_load(assignment, fleet, terms, home, LoadTerms(loads, band or Band(), max_bytes, move_cost))
+    by_load = {"max_bytes": max_bytes, "keep_off": len(terms.keep_off) or None, "move_cost": move_cost or None}
+    for name, value in by_load.items():
+        if value is not None:
+            raise InvalidLimitError(f"{name} needs loads to plan by", name=name, value=value)
     return _by_count(assignment, fleet, terms, home)
 
 
@@ -104,7 +113,11 @@ def _by_load(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignmen
     if max_bytes is not None and (max_bytes < 0 or terms.max_moves is not None):
         problem = "must be at least 0" if max_bytes < 0 else "cannot be given together with max_moves"
         raise InvalidLimitError(f"max_bytes is {max_bytes}: it {problem}", name="max_bytes", value=max_bytes)
-    if loads.alike() and max_bytes is None:
+    if asked.move_cost < 0:
+        raise InvalidLimitError(
+            f"move_cost is {asked.move_cost}: it must be at least 0", name="move_cost", value=asked.move_cost
+        )
+    if loads.alike() and max_bytes is None and not terms.keep_off:
         plan = place_alike(_by_count(assignment, fleet, terms, home), fleet, asked)
         if not over_limits(plan):
             return plan

@@ -76,6 +76,8 @@ class State:
         if confined.size:
             hosts = self.problem.origin[row[confined]]
             result[confined] &= (hosts == np.asarray(broker)[confined][:, None]).any(axis=1)
+        if self.problem.barred.size:
+            result &= self.problem.open_to(row, broker)
         rack = fleet.rack[broker]
         crossing = np.flatnonzero(result & ((source == NO_BROKER) | (fleet.rack[source] != rack)))
         result[crossing] = self._window_allows(row[crossing], source[crossing], rack[crossing])

@@ -22,3 +22,4 @@ class Terms:
     exclude_brokers: frozenset[int] = frozenset()
     replication_factors: Mapping[str, int] = field(default_factory=dict)
     strict_spread: bool = False
+    keep_off: Mapping[str, frozenset[int]] = field(default_factory=dict)

@@ -7,7 +7,7 @@ derived anew, so that a mistake there is found here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +80,12 @@ def verify(plan: Replan) -> Verification:
             exclude_topics=terms.exclude_topics,
             exclude_brokers=terms.exclude_brokers,
             replication_factors=terms.replication_factors,
+            keep_off=terms.keep_off,
             partial=terms.max_moves is not None or (plan.loads is not None and plan.loads.max_bytes is not None),
         ).violations
     )
     found += _against_layouts(plan) + _against_terms(plan)
+    found += _kept_off(plan)
     found += [Violation(problem) for problem in load_problems(plan)]
     return Verification(tuple(found), len(moves))
 
@@ -95,6 +97,7 @@ def verify_moves(
     exclude_topics: Collection[str] = (),
     exclude_brokers: Collection[int] = (),
     replication_factors: Mapping[str, int] | None = None,
+    keep_off: Mapping[str, Collection[int]] | None = None,
     partial: bool = False,
 ) -> Verification:
     """Check changed or new partitions against the brokers, at a cost that follows the change.
@@ -105,6 +108,7 @@ def verify_moves(
         exclude_topics: topics that must not be among them.
         exclude_brokers: brokers whose replicas must stay and that must get none; members know theirs.
         replication_factors: by topic, where it is to change; elsewhere it must stay.
+        keep_off: by topic, brokers that get no replica of it; its racks are only as large as the others in them.
         partial: replicas on lost brokers may stay where they are, as a budget did not reach them.
     """
     members = brokers if isinstance(brokers, Members) else Members.of(brokers, exclude_brokers)
@@ -114,7 +118,8 @@ def verify_moves(
         *checks.brokers_alive(),
         *checks.excluded_brokers(),
         *checks.replication_factor(dict(replication_factors or {})),
-        *checks.racks(),
+        *checks.kept_off(dict(keep_off or {})),
+        *checks.racks(dict(keep_off or {})),
     ]
     used = {change.topics[i] for i in np.unique(change.topic_index).tolist()}
     found += [Violation(f"topic {t} is excluded and changes") for t in sorted(used & set(exclude_topics))]
@@ -151,6 +156,12 @@ class Members:
         excluded = np.array(sorted(exclude_brokers), np.int32)
         free = _among(ids, alive) & ~_among(ids, excluded)
         return cls(ids, rack, alive, excluded, np.bincount(rack[free], minlength=len(racks)))
+
+    def without(self, brokers: Collection[int]) -> Members:
+        """The same with racks that are only as large as the other brokers in them."""
+        closed = _among(self.ids, np.array(sorted(brokers), np.int32))
+        free = _among(self.ids, self.alive) & ~_among(self.ids, self.excluded) & ~closed
+        return replace(self, size=np.bincount(self.rack[free], minlength=self.size.size), _spreads={})
 
     def spread(self, stay: NDArray[np.int64], largest: int) -> _Spread:
         """Most and fewest replicas that each rack holds, for each replication factor up to the largest."""
@@ -230,12 +241,41 @@ class _Checks:
             wrong &= after != before
         return self._violations(wrong, "has the wrong number of replicas")
 
-    def racks(self) -> list[Violation]:
+    def _deviations(self, replicas: Int32Array, groups: list[tuple[NDArray[np.intp], Members]]) -> NDArray[np.int64]:
+        """How far each row is outside its racks' spread; some rows go by racks of their own."""
+        found = _deviation(replicas, self._members)
+        for rows, members in groups:
+            found[rows] = _deviation(replicas[rows], members)
+        return found
+
+    def kept_off(self, keep_off: dict[str, Collection[int]]) -> list[Violation]:
+        """No topic gets a replica on a broker that it is kept off."""
+        found = []
+        for topics, brokers in self._by_brokers(keep_off):
+            barred = np.array(sorted(brokers), np.int32)
+            wrong = _among(self._after, barred) & ~_contains(self._before, self._after)
+            of_these = np.isin(self._change.topic_index, topics)
+            found += self._violations(wrong.any(axis=1) & of_these, "gets a replica on a broker that it is kept off")
+        return found
+
+    def _by_brokers(self, keep_off: dict[str, Collection[int]]) -> list[tuple[list[int], frozenset[int]]]:
+        """Topics of the change with the brokers that they are kept off, those of the same brokers together."""
+        groups: dict[frozenset[int], list[int]] = {}
+        for index, name in enumerate(self._change.topics if keep_off else ()):
+            if keep_off.get(name):
+                groups.setdefault(frozenset(keep_off[name]), []).append(index)
+        return [(topics, brokers) for brokers, topics in groups.items()]
+
+    def racks(self, keep_off: dict[str, Collection[int]]) -> list[Violation]:
         """Racks hold as many replicas as they should, or deviate no further than before."""
-        worst = _deviation(self._after, self._members)
+        groups = [
+            (np.flatnonzero(np.isin(self._change.topic_index, topics)), self._members.without(brokers))
+            for topics, brokers in self._by_brokers(keep_off)
+        ]
+        worst = self._deviations(self._after, groups)
         if not worst.any():
             return []
-        earlier = _deviation(self._before, self._members)
+        earlier = self._deviations(self._before, groups)
         grown = (self._after != NO_BROKER).sum(axis=1) != (self._before != NO_BROKER).sum(axis=1)
         return self._violations((worst > 0) & ((worst > earlier) | (grown & (earlier == 0))), "breaks its rack window")
 
@@ -333,6 +373,22 @@ def _against_terms(plan: Replan) -> list[Violation]:
         "the digest is not that of the moves": digest == plan.digest,
     }
     return [Violation(problem) for problem, holds in checks.items() if not holds]
+
+
+def _kept_off(plan: Replan) -> list[Violation]:
+    """A rebalance without a budget leaves no replica on a broker that its topic is kept off."""
+    terms = plan.terms
+    budget = terms.max_moves is not None or (plan.loads is not None and plan.loads.max_bytes is not None)
+    if not terms.keep_off or terms.mode == "heal" or budget:
+        return []
+    usable = {b.id for b in terms.brokers if b.state == "alive"} - terms.exclude_brokers
+    layout, found = plan.assignment, []
+    for row, (topic, partition) in enumerate(zip(layout.topic_index.tolist(), layout.partition.tolist(), strict=True)):
+        name = layout.topics[topic]
+        wrong = (terms.keep_off.get(name, frozenset()) & usable).intersection(layout.replicas[row].tolist())
+        if wrong and name not in terms.exclude_topics:
+            found.append(Violation(f"keeps its replica on broker {min(wrong)}, which it is kept off", name, partition))
+    return found[:_SHOWN]
 
 
 def _contains(rows: Int32Array, values: Int32Array) -> NDArray[np.bool_]:

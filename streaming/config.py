@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -256,11 +257,21 @@ class Collect(Struct, frozen=True, forbid_unknown_fields=True):
             parse_duration(self.loads)
 
 
+class KeepOff(Struct, frozen=True, forbid_unknown_fields=True):
+    """Topics, as a pattern, and the brokers that are not for them."""
+
+    topics: Text
+    brokers: tuple[BrokerId, ...]
+
+
 class LoadPolicy(Struct, frozen=True, forbid_unknown_fields=True):
     """What is made of observed loads. They are recorded in any case; ``plan`` makes heal and rebalance go by them.
 
     ``weight`` and ``step`` say how an observation becomes a recorded value. Limits of traffic and CPU are for brokers
     of which no limit was observed; of an observed disk plans fill at most the fraction ``disk_fill``.
+
+    ``move_cost`` is what a copy counts besides its own bytes. Topics that ``keep_off`` names get no replica on the
+    brokers that it names with them, and a rebalance takes them away from there.
     """
 
     plan: bool = False
@@ -276,11 +287,13 @@ class LoadPolicy(Struct, frozen=True, forbid_unknown_fields=True):
     bytes_in_limit: str | None = None
     bytes_out_limit: str | None = None
     cpu_limit: Annotated[int, Meta(ge=0, le=2**50)] | None = None
+    move_cost: str | None = None
+    keep_off: tuple[KeepOff, ...] = ()
 
     def __post_init__(self) -> None:
         """Reject what cannot be read, and bands that no broker could be in, while file and key are still known."""
         parse_duration(self.every)
-        for amount in (self.max_bytes, self.bytes_in_limit, self.bytes_out_limit):
+        for amount in (self.max_bytes, self.bytes_in_limit, self.bytes_out_limit, self.move_cost):
             if amount is not None:
                 parse_bytes(amount)
         if not 0 < self.settle <= self.trigger < 1:
@@ -293,6 +306,11 @@ class LoadPolicy(Struct, frozen=True, forbid_unknown_fields=True):
     def least_interval(self) -> timedelta:
         """How far apart two observations are at least."""
         return parse_duration(self.every)
+
+    def closed_to(self, topic: str) -> frozenset[int]:
+        """The brokers that a topic is kept off; none where plans do not go by load."""
+        named = (one.brokers for one in self.keep_off if self.plan and fnmatchcase(topic, one.topics))
+        return frozenset(broker for brokers in named for broker in brokers)
 
 
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
@@ -320,6 +338,10 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
         """Reject durations that cannot be read, while file and key are still known."""
         parse_duration(self.grace)
         parse_duration(self.settle)
+
+    def closed_to(self, topic: str) -> frozenset[int]:
+        """The brokers that get no replica of a topic."""
+        return self.loads.closed_to(topic).union(self.exclude_brokers)
 
     @property
     def grace_period(self) -> timedelta:

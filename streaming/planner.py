@@ -302,9 +302,12 @@ class ClusterPlanner:
             PlannerError: it is not.
         """
         placed = {t.topic for decision in self._open for t in decision.topics if t.strategy == "balanced"}
-        fresh = [block for block in moves if block.topic in placed and not block.before.size]
-        if fresh:
-            check = verify_moves(change_of(fresh), self.state.live_members(self.policy.exclude_brokers))
+        fresh: dict[frozenset[int], list[TopicMoves]] = {}
+        for block in moves:
+            if block.topic in placed and not block.before.size:
+                fresh.setdefault(self.policy.closed_to(block.topic), []).append(block)
+        for closed, blocks in fresh.items():
+            check = verify_moves(change_of(blocks), self.state.live_members(closed))
             if not check:
                 raise PlannerError(
                     f"cluster {self.state.cluster_id}: a topic was placed in a way that the check refuses: "

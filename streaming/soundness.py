@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from placement import Change, Verification, Violation, verify_moves
 from placement.model import NO_BROKER
+from streaming.config import Policy
 from streaming.moves import change_of, digest
 from streaming.version import MEMBERS, BrokerRecord, PlanVersion
 
@@ -21,7 +24,13 @@ def check_moves(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Verifi
     change = change_of(version.moves)
     factors = {} if version.kind in ("heal", "rebalance") else factors_after(change)
     members = [b.to_core() for b in sorted(brokers, key=lambda b: b.broker_id) if b.state in MEMBERS]
-    return verify_moves(change, members, replication_factors=factors, partial=True)
+    found = verify_moves(change, members, replication_factors=factors, partial=True)
+    if found or version.kind not in ("heal", "rebalance"):
+        return found
+    # Topics that are kept off brokers have racks of another size.
+    policy = msgspec.json.decode(version.policy, type=Policy)
+    kept_off = {topic: policy.loads.closed_to(topic) for topic in change.topics}
+    return verify_moves(change, members, keep_off=kept_off, partial=True) if any(kept_off.values()) else found
 
 
 def check_version(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Verification:

@@ -18,8 +18,20 @@ from placement.model import NO_BROKER
 _COST: Final = 100.0
 
 
+class NoBrokerError(Exception):
+    """A row finds no broker: racks leave it none but those that its topic is kept off."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(row)
+        self.row = row
+
+
 def fill(layout: Layout) -> None:
-    """Elect leaders where there are none, and place every vacancy of the open rows."""
+    """Elect leaders where there are none, and place every vacancy of the open rows.
+
+    Raises:
+        NoBrokerError: a vacancy cannot be placed.
+    """
     _promote(layout)
     state = layout.state
     row, slot = state.vacancies()
@@ -44,6 +56,8 @@ def _place(layout: Layout, row: int, slot: int) -> None:
     usable = np.arange(layout.state.problem.fleet.usable)
     at = layout.open_rows(np.array([row]))
     able = usable[_accepting(layout, int(at[0]), slot)]
+    if not able.size:
+        raise NoBrokerError(row)
     roomy = able[layout.roomy(np.full(able.size, row), able)]
     # What is lost is placed even where no disk has room; the check of the plan says so.
     able = roomy if roomy.size else able
@@ -67,6 +81,7 @@ def _accepting(layout: Layout, at: int, slot: int) -> BoolArray:
         ok = ok & np.isin(np.arange(fleet.usable), state.problem.origin[at])
     held = state.current[at]
     ok[held[(held >= 0) & (held < fleet.usable)]] = False
+    ok &= state.problem.open_to(np.array([at]), np.arange(fleet.usable))
     return (
         ok
         if ok.any()

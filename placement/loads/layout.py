@@ -43,6 +43,7 @@ class Layout:
         disks: room in the log directories.
         least: the gain below which no step is taken.
         effort: bytes that a copy costs besides its own, so that tiny partitions are not moved by the thousand.
+        toll: how many of them it costs in any case.
     """
 
     __slots__ = (
@@ -63,6 +64,7 @@ class Layout:
         "size",
         "spare",
         "state",
+        "toll",
     )
 
     def __init__(self, state: State, loads: Loads, fixed: BoolArray, charge: Int64Array, disks: Disks) -> None:
@@ -83,7 +85,7 @@ class Layout:
         self.fixed = fixed
         self.lead = self._leads()
         self.charge, self.spare = charge.astype(np.float64), np.inf
-        self.effort, self.least = 0.0, 0.0
+        self.effort, self.least, self.toll = 0.0, 0.0, 0
         self._members: list[Int64Array] = []
 
     def _leads(self) -> Int32Array:
@@ -108,7 +110,7 @@ class Layout:
 
     def strive(self, patience: float) -> None:
         """Let a copy cost so many mean partitions besides its bytes."""
-        self.effort = patience * max(float(np.sum(self.size)) / self.size.size, 1.0)
+        self.effort = self.toll + patience * max(float(np.sum(self.size)) / self.size.size, 1.0)
 
     def loads(self, replicas: Int32Array, lead: Int32Array) -> Float64Array:
         """Loads of the present brokers, float64, shape ``(weights, present)``."""

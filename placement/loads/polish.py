@@ -66,9 +66,10 @@ def search(layout: Layout, staged: list[Stage], bound: Callable[[], int]) -> Non
 
 
 def _score(layout: Layout) -> tuple[float, int]:
-    """Distance from the bands, then bytes: less is better."""
+    """Distance from the bands, then bytes and what copies cost besides: less is better."""
     cost = round(float(np.cumsum(layout.field.cost)[-1]), _DIGITS)
-    return cost, int(layout.size[_fresh(layout) // layout.replicas.shape[1]].sum())
+    copied = _fresh(layout) // layout.replicas.shape[1]
+    return cost, int(layout.size[copied].sum()) + layout.toll * copied.size
 
 
 def _fresh(layout: Layout) -> Int64Array:

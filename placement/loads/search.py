@@ -168,7 +168,8 @@ def _accepted(layout: Layout, row: Int64Array, slot: Int64Array, target: Int64Ar
     at = layout.open_rows(row)
     pairs = np.repeat(at, racks.size), np.repeat(slot, racks.size), np.tile(racks, at.size)
     by_rack = state.rack_accepts(*pairs).reshape(at.size, racks.size)
-    return np.asarray(by_rack[:, inverse] & ~layout.hosts(row[:, None], target[None, :]))
+    may = by_rack[:, inverse] & ~layout.hosts(row[:, None], target[None, :])
+    return np.asarray(may & state.problem.open_to(at[:, None], target[None, :]))
 
 
 def _chosen(

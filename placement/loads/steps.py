@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 
 from placement.arrays import Float64Array, Int64Array
+from placement.errors import InvalidLimitError
 from placement.fleet import Fleet
 from placement.loads.bound import Held, received, shed
 from placement.loads.disks import Disks
-from placement.loads.fill import fill
+from placement.loads.fill import NoBrokerError, fill
 from placement.loads.layout import Layout
 from placement.loads.model import Band, Loads
 from placement.loads.polish import search
@@ -38,6 +39,7 @@ class LoadTerms:
     loads: Loads
     band: Band
     max_bytes: int | None
+    move_cost: int = 0
 
 
 def place_by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: LoadTerms) -> Replan:
@@ -50,7 +52,17 @@ def place_by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: Loa
     disks = Disks(fleet.ids[: fleet.present].tolist(), asked.loads.limits)
     layout = Layout(state, asked.loads, excluded, charge, disks)
     layout.spare = np.inf if budget is None else float(budget)
-    band = _run(layout, asked, lost)
+    layout.toll = asked.move_cost
+    try:
+        band = _run(layout, asked, lost)
+    except NoBrokerError as error:
+        topic, partition = assignment.topics[assignment.topic_index[error.row]], int(assignment.partition[error.row])
+        raise InvalidLimitError(
+            f"partition {topic}-{partition} finds no broker: every one that its racks allow is one that topic "
+            f"{topic} is kept off",
+            name="keep_off",
+            value=len(terms.keep_off.get(topic, ())),
+        ) from error
     plan = conclude(terms, assignment, state, Certificate(forced, optimal=False), leader=layout.lead)
     return replace(plan, loads=_report(layout, plan, asked, band, _bound(layout, asked, band, lost)))
 

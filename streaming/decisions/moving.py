@@ -29,13 +29,21 @@ class NoRoomError(PlacementError):
 def heal(state: ClusterState, policy: Policy, cause: str, brokers: Sequence[BrokerRecord]) -> Decision:
     """Take over changed brokers and place every replica again that they can no longer hold.
 
-    Where that is impossible, the change itself is still a fact: it is taken over, and the cause says what waits.
+    Where that is impossible, the change itself is still a fact: it is taken over, and the cause says what waits. A
+    replica where its topic is not wanted is better than one that is missing.
     """
     members = members_after(state, brokers)
     if not state.has_lost_replicas(members):
         return Decision("membership", cause, brokers=brokers)
+    terms = _by_load(state, policy, members)
     try:
-        plan = _replan(state, policy, members, mode="heal", **_by_load(state, policy, members))
+        try:
+            plan = _replan(state, policy, members, mode="heal", **terms)
+        except PlacementError as error:
+            if not any(terms.pop("keep_off", {}).values()):
+                raise
+            plan = _replan(state, policy, members, mode="heal", **terms)
+            cause = f"{cause}; keep_off was set aside: {error}"
     except PlacementError as error:
         return Decision("membership", f"{cause}; not healed: {error}", brokers=brokers)
     return _decision("heal", cause, state, policy, plan, brokers=brokers, members=members)
@@ -139,7 +147,9 @@ def _by_load(state: ClusterState, policy: Policy, members: Sequence[BrokerRecord
         return {}
     brokers = [b.broker_id for b in members]
     loads = loads_of(state.loads, state.assignment(), brokers, policy.loads)
-    return {"loads": loads, "band": band_of(policy.loads)}
+    cost = 0 if policy.loads.move_cost is None else parse_bytes(policy.loads.move_cost)
+    kept_off = {topic: policy.loads.closed_to(topic) for topic in state.topics} if policy.loads.keep_off else {}
+    return {"loads": loads, "band": band_of(policy.loads), "keep_off": kept_off, "move_cost": cost}
 
 
 def _budget(state: ClusterState, policy: Policy, max_moves: int | None) -> dict[str, int]:

@@ -75,9 +75,9 @@ def _placed(state: ClusterState, event: TopicCreated, policy: Policy, strategy: 
         )
     try:
         if strategy == "balanced":
-            fleet = state.live_fleet(policy.exclude_brokers)
+            fleet = state.live_fleet(policy.closed_to(event.topic))
             return place_balanced(fleet, partitions, factor, current=state.load, topic=event.topic)
-        brokers = state.live_brokers(policy.exclude_brokers)
+        brokers = state.live_brokers(policy.closed_to(event.topic))
         if strategy == "striped":
             return place_striped(brokers, partitions, factor, seed=crc32(event.topic.encode()))
         return place_adminutils(
@@ -143,7 +143,7 @@ def partitions_added(state: ClusterState, event: PartitionsAdded, policy: Policy
 
 def _extended(state: ClusterState, topic: str, layout: TopicLayout, added: int, policy: Policy) -> Int32Array:
     """The replicas of partitions that are added, by the strategy that placed the topic."""
-    brokers = state.live_brokers(policy.exclude_brokers)
+    brokers = state.live_brokers(policy.closed_to(topic))
     factor = int((layout.replicas[0] != NO_BROKER).sum())
     strategy = layout.strategy or policy.strategy
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -64,7 +64,7 @@ class Driver:
     def _find(self, cluster: str, version: int) -> PlanVersion | None:
         return next((v for v in self.journal if (v.cluster_id, v.plan_version) == (cluster, version)), None)
 
-    def racks(self, racks: dict[str, Sequence[int]], **fields: Any) -> BatchResult:
+    def racks(self, racks: Mapping[str, Sequence[int]], **fields: Any) -> BatchResult:
         """Brokers join, rack by rack."""
         return self.batch(
             *(self.event("broker_joined", broker_id=b, rack=r, **fields) for r, ids in racks.items() for b in ids)

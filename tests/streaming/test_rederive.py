@@ -28,6 +28,7 @@ from tests.streaming.writing import project, write_batches
 Row = dict[str, Any]
 CONF = '[policy]\napproval = ["rebalance"]\ndefault_replication_factor = 2\nsettle = "0s"\n'
 BY_LOAD = '[policy.loads]\nplan = true\non_skew = "rebalance"\nevery = "5m"\nweight = 0.5\n'
+KEPT_OFF = BY_LOAD + 'move_cost = "1KB"\nkeep_off = [{topics = "t[0-3]", brokers = [1, 4]}]\n'
 
 
 def verified(root: Path) -> Difference | None:
@@ -104,9 +105,9 @@ def test_an_honest_journal_comes_out_the_same(tmp_path: Path, seed: int) -> None
     assert len({version.kind for version in driver.journal}) >= 4
 
 
-@pytest.mark.parametrize("seed", [3, 8])
-def test_an_honest_journal_with_plans_by_load_comes_out_the_same(tmp_path: Path, seed: int) -> None:
-    driver, results = random_history(seed, 25, BY_LOAD)
+@pytest.mark.parametrize(("seed", "conf"), [(3, BY_LOAD), (8, BY_LOAD), (3, KEPT_OFF), (8, KEPT_OFF)])
+def test_an_honest_journal_with_plans_by_load_comes_out_the_same(tmp_path: Path, seed: int, conf: str) -> None:
+    driver, results = random_history(seed, 25, conf)
     write_batches(tmp_path, *results)
     project(tmp_path, driver.journal)
     assert verified(tmp_path) is None
