@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, groupby, takewhile
+from itertools import chain, groupby, pairwise, takewhile
 from multiprocessing import get_context
 from typing import Final
 
@@ -23,10 +23,17 @@ from streaming.pruning import Span
 from streaming.recorded import Place, Record, check_log, places, records_of
 from streaming.rederive import Batch, ClusterAudit, Difference
 from streaming.schemas import PLANS
+from streaming.state import MOVING_KINDS
 from streaming.version import PlanVersion
 
 _LONG: Final = 200
 """Versions from which on it pays to start more processes, and that a share should have."""
+
+_PLANNED: Final = 100
+"""What it costs to derive a version that moves replicas, where any other one costs 1."""
+
+_Row = tuple[Place, int]
+"""Where a version stands, and what it costs to derive it."""
 
 _ROWS_AT_ONCE: Final = 64
 """Versions that are held as objects at a time."""
@@ -57,9 +64,12 @@ class _Share:
 
 def verify_clusters(history: History, clusters: Sequence[str], processes: int = 1) -> Iterator[Verified]:
     """Verify clusters one after the other, in as many processes; a long journal is divided among them."""
-    plans = history.plans(["app_id", "batch_id", "events.occurred_at"])
+    plans = history.plans(["app_id", "batch_id", "kind", "events.occurred_at"])
     records = records_of(history, plans, clusters)
-    rows = {name: list(group) for name, group in groupby(places(plans), key=lambda place: place[0])}
+    costs = [_PLANNED if kind in MOVING_KINDS else 1 for kind in plans["kind"].to_pylist()]
+    rows = {
+        name: list(group) for name, group in groupby(zip(places(plans), costs, strict=True), key=lambda row: row[0][0])
+    }
     shares = _shares(clusters, records, rows, processes)
     verify = partial(_verify_share, history.root)
     if processes == 1 or plans.num_rows < _LONG:
@@ -71,7 +81,7 @@ def verify_clusters(history: History, clusters: Sequence[str], processes: int = 
 
 
 def _shares(
-    clusters: Sequence[str], records: dict[str, Record], rows: dict[str, list[Place]], processes: int
+    clusters: Sequence[str], records: dict[str, Record], rows: dict[str, list[_Row]], processes: int
 ) -> list[_Share]:
     shares: list[_Share] = []
     waiting: dict[str, Record] = {}
@@ -89,18 +99,18 @@ def _shares(
     return [*shares, _Share(waiting)] if waiting else shares
 
 
-def _cuts(rows: Sequence[Place], parts: int) -> list[tuple[int, int | None]]:
-    """Where each part begins and ends; batches are derived whole, and rows of one version stay together."""
-    step = -(-len(rows) // parts)
-    ends = []
-    place = step
-    while place < len(rows):
-        (_, before, batch), (_, version, next_batch) = rows[place - 1], rows[place]
-        if batch == next_batch or before == version:
-            place += 1
-        else:
+def _cuts(rows: Sequence[_Row], parts: int) -> list[tuple[int, int | None]]:
+    """Where each part begins and ends, so that all cost about the same.
+
+    Batches are derived whole, and rows of one version stay together.
+    """
+    share = sum(cost for _, cost in rows) / parts
+    ends: list[int] = []
+    spent = 0
+    for ((_, before, batch), cost), ((_, version, next_batch), _) in pairwise(rows):
+        spent += cost
+        if spent >= share * (len(ends) + 1) and batch != next_batch and before != version:
             ends.append(before)
-            place += step
     return list(zip([0, *ends], [*ends, None], strict=True))
 
 

@@ -18,9 +18,9 @@ from streaming.cli import cli
 from streaming.history import History
 from streaming.journal import versions_to_arrow
 from streaming.planner import SOFTWARE_VERSION
-from streaming.rederive import Difference
+from streaming.rederive import Batch, Difference
 from streaming.seal import seal_of
-from streaming.verification import verify_clusters
+from streaming.verification import _cuts, verify_clusters
 from streaming.version import PlanVersion
 from tests.streaming.driving import Driver
 from tests.streaming.writing import project, write_batches
@@ -113,6 +113,14 @@ def test_an_honest_journal_with_plans_by_load_comes_out_the_same(tmp_path: Path,
     assert verified(tmp_path) is None
     assert any(version.numbers.loads for version in driver.journal)
     assert sum(len(version.load_changes) for version in driver.journal) > 1
+
+
+def test_parts_of_a_journal_cost_about_the_same() -> None:
+    """Versions 1 to 60 create topics, 61 to 70 move replicas; a batch is never cut."""
+    rows = [(("c", version, Batch("app", version // 2)), 1 if version <= 60 else 100) for version in range(1, 71)]
+    assert _cuts(rows, 2) == [(0, 65), (65, None)]
+    assert _cuts(rows[:60], 3) == [(0, 21), (21, 41), (41, None)]
+    assert _cuts(rows[:1], 4) == [(0, None)]
 
 
 @pytest.mark.parametrize("changed", [None, 3, 60])
