@@ -66,6 +66,7 @@ def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> JobF
         east.decided("rejected", 12, digest, minute=49),
         east.decided("approved", 12, digest, minute=50),
         east.deleted("orders", minute=51),
+        east.weighed({("clicks", 0): 1_000}, minute=52),
     )
     return job
 
@@ -149,9 +150,10 @@ def test_versions_are_gapless_and_say_what_they_are(story: JobFolder) -> None:
         "v12 rebalance proposed: rebalance requested by event rebalance @48",
         "v13 rejection rejected: version 12 rejected by event rejected v12 @49",
         "v14 topics: topic orders deleted",
+        "v15 loads: observed: 1 partitions changed",
     ]
     based = {v.plan_version: v.base_version for v in story.history.versions("east")}
-    assert based == {version: version - 1 for version in range(1, 15)} | {10: 9, 11: 10, 13: 12}
+    assert based == {version: version - 1 for version in range(1, 16)} | {10: 9, 11: 10, 13: 12}
 
 
 PLANS = {
@@ -218,9 +220,9 @@ def test_the_projections_are_the_fold_of_the_journal(spark: SparkSession, story:
 
 def test_commits_name_the_versions_that_they_bring(story: JobFolder) -> None:
     noted = [commit["userMetadata"] for commit in story.delta("plans").history() if "userMetadata" in commit]
-    assert [json.loads(text)["plans"] for text in noted] == ["east:13-14", "east:10-12", "east:3-9", "east:1-2"]
+    assert [json.loads(text)["plans"] for text in noted] == ["east:13-15", "east:10-12", "east:3-9", "east:1-2"]
     merged = {c["userMetadata"] for c in story.delta("assignments").history() if c["operation"] == "MERGE"}
-    assert merged == {"east:13-14", "east:10-12", "east:3-9", "east:1-2"}
+    assert merged == {"east:13-15", "east:10-12", "east:3-9", "east:1-2"}
 
 
 def test_nothing_but_the_journal_is_needed_to_know_the_past(story: JobFolder) -> None:
