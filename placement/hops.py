@@ -76,10 +76,8 @@ def _known_places(
         left = np.flatnonzero(away.any(axis=1)[row])
         for column in range(places.shape[1]):
             broker = places[row[left], column]
-            usable = (broker >= 0) & (broker < problem.fleet.usable) & (local[broker] >= 0)
-            at, broker = left[usable], broker[usable]
-            elsewhere = away[row[at], column]
-            at, broker = at[elsewhere], broker[elsewhere]
+            able = away[row[left], column] & (broker < problem.fleet.usable) & (local[broker] >= 0)
+            at, broker = left[able], broker[able]
             kept = state.accepts(row[at], slot[at], broker)
             at, broker = at[kept], broker[kept]
             price = place_cost(state, row[at], broker) - place_cost(state, row[at], state.current[row[at], slot[at]])

@@ -11,7 +11,7 @@ from placement.drop import drop
 from placement.errors import InvalidReplicationFactorError
 from placement.fleet import Fleet
 from placement.model import NO_BROKER, Assignment, Int32Array
-from placement.problem import Problem, closed_seats
+from placement.problem import Problem
 from placement.terms import Terms
 from placement.window import levels
 
@@ -42,6 +42,8 @@ def pose(
     if terms.exclude_topics:
         is_open &= ~np.array([t in terms.exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]
     barred = _barred(assignment, fleet, terms)
+    before = np.pad(np.cumsum(barred, axis=1, dtype=np.int64), ((0, 0), (1, 0)))
+    closed = before[:, fleet.bounds[1:]] - before[:, fleet.bounds[:-1]]
     if budget is not None:
         is_open = _affordable(_without(index, assignment.topic_index, barred), fleet, factor, is_open, budget, weight)
     row = np.flatnonzero(is_open)
@@ -71,24 +73,25 @@ def pose(
             start,
             pinned,
             np.where(confined[:, None], hosts, NO_BROKER),
-            closed_seats(fleet, barred)[assignment.topic_index[row]] if barred.size else None,
+            closed[assignment.topic_index[row]] if barred.size else None,
         ),
         confined=confined,
         closed=counts - np.bincount(opened[opened < fleet.present], minlength=fleet.present),
         layout=index,
         layout_topic=assignment.topic_index,
         barred=barred,
+        closed_seats=closed,
     )
 
 
 def _barred(assignment: Assignment, fleet: Fleet, terms: Terms) -> BoolArray:
     """Which usable brokers each topic is kept off, bool, shape ``(topics, brokers)``; no rows where none is."""
     if not terms.keep_off:
-        return np.zeros((0, 0), np.bool_)
-    ids = fleet.ids[: fleet.usable].tolist()
+        return np.zeros((0, fleet.ids.size), np.bool_)
     result = np.zeros((len(assignment.topics), fleet.ids.size), np.bool_)
     for topic, name in enumerate(assignment.topics):
-        result[topic, : fleet.usable] = [broker in terms.keep_off.get(name, ()) for broker in ids]
+        if name in terms.keep_off:
+            result[topic, : fleet.usable] = np.isin(fleet.ids[: fleet.usable], sorted(terms.keep_off[name]))
     return result
 
 

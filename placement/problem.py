@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
@@ -33,6 +32,7 @@ class Problem:
         layout: int32, shape ``(P, R)``: every row before, as broker indices.
         layout_topic: int32, shape ``(P,)``: topic index of every row, ascending.
         barred: bool, shape ``(topics, brokers)``: usable brokers that each topic is kept off; no rows where none is.
+        closed_seats: int64, shape ``(topics, racks)``: how many of each rack these are; no rows where none is.
     """
 
     fleet: Fleet
@@ -49,14 +49,13 @@ class Problem:
     layout: Int32Array
     layout_topic: Int32Array
     barred: BoolArray
-    _closed_seats: Int64Array = field(init=False)
+    closed_seats: Int64Array
     _some_pinned: bool = field(init=False)
     _some_held: bool = field(init=False)
     _some_confined: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Note what occurs at all: windows are asked for in every step, and most problems have none of it."""
-        object.__setattr__(self, "_closed_seats", closed_seats(self.fleet, self.barred))
         object.__setattr__(self, "_some_pinned", bool(self.pinned.any()))
         object.__setattr__(self, "_some_held", bool((self.start >= self.fleet.usable).any()))
         object.__setattr__(self, "_some_confined", bool(self.confined.any()))
@@ -78,7 +77,7 @@ class Problem:
         fleet = self.fleet
         size = fleet.rack_size[rack].astype(np.int64)
         if self.barred.size:
-            size -= self._closed_seats[self.topic[rows], rack]
+            size -= self.closed_seats[self.topic[rows], rack]
         if self._some_held:
             size += count_in_rack(fleet, np.where(self.start[rows] >= fleet.usable, self.start[rows], NO_BROKER), rack)
         if self._some_confined:
@@ -147,15 +146,7 @@ class Problem:
         row, slot_of = np.nonzero((rack != NO_BROKER) & ~again)
         if not self.barred.size:
             return row, rack[row, slot_of]
-        special = self._closed_seats[self.topic] > 0
+        special = self.closed_seats[self.topic] > 0
         special[row, rack[row, slot_of]] = True
         row, of = np.nonzero(special)
         return row, of.astype(np.int32)
-
-
-def closed_seats(fleet: Fleet, barred: BoolArray) -> Int64Array:
-    """Usable brokers of each rack that each topic is kept off, int64, shape ``(topics, racks)``."""
-    racks = fleet.rack_size.size
-    if not barred.size:
-        return np.zeros((0, racks), np.int64)
-    return np.stack([barred[:, lo:hi].sum(axis=1) for lo, hi in pairwise(fleet.bounds.tolist())], axis=1)

@@ -59,7 +59,7 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         band: how close to their shares brokers are brought; only with loads.
         max_bytes: bytes that may be copied at most, lost replicas first; only with loads.
         keep_off: by topic, brokers that get no replica of it, and that a rebalance takes those away from that they
-            have; only with loads. Racks go first: every rack that must have a replica must leave a broker for it.
+            have; only with loads. Its racks are only as large as the brokers that are left for it.
         move_cost: bytes that the search counts for a copy besides its own; only with loads.
 
     Raises:

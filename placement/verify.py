@@ -81,7 +81,7 @@ def verify(plan: Replan) -> Verification:
             exclude_brokers=terms.exclude_brokers,
             replication_factors=terms.replication_factors,
             keep_off=terms.keep_off,
-            partial=terms.max_moves is not None or (plan.loads is not None and plan.loads.max_bytes is not None),
+            partial=_has_budget(plan),
         ).violations
     )
     found += _against_layouts(plan) + _against_terms(plan)
@@ -375,11 +375,14 @@ def _against_terms(plan: Replan) -> list[Violation]:
     return [Violation(problem) for problem, holds in checks.items() if not holds]
 
 
+def _has_budget(plan: Replan) -> bool:
+    return plan.terms.max_moves is not None or (plan.loads is not None and plan.loads.max_bytes is not None)
+
+
 def _kept_off(plan: Replan) -> list[Violation]:
     """A rebalance without a budget leaves no replica on a broker that its topic is kept off."""
     terms = plan.terms
-    budget = terms.max_moves is not None or (plan.loads is not None and plan.loads.max_bytes is not None)
-    if not terms.keep_off or terms.mode == "heal" or budget:
+    if not terms.keep_off or terms.mode == "heal" or _has_budget(plan):
         return []
     usable = {b.id for b in terms.brokers if b.state == "alive"} - terms.exclude_brokers
     layout, found = plan.assignment, []

@@ -94,6 +94,10 @@ class Memory:
     partial: Partial = field(default_factory=Partial)
     journal: int = 0
 
+    def left_by(self, batch_id: int) -> Partial:
+        """What an interrupted attempt at this batch has appended; nothing, if there was none."""
+        return self.partial if self.partial.batch_id == batch_id else Partial()
+
     def cluster(self, cluster_id: str) -> ClusterState:
         """The state of a cluster; a new one where nothing is known of it."""
         self.need([cluster_id])
@@ -151,8 +155,7 @@ def plan_batch(
     Time is what the events say while there are events, so that a backlog heals nothing whose return is still to be
     read; it is the batch's own time once the source is quiet.
     """
-    recorded = memory.partial.recorded if memory.partial.batch_id == batch_id else frozenset()
-    work, unplanned = divide(memory, lines, batch_time, config, recorded)
+    work, unplanned = divide(memory, lines, batch_time, config, memory.left_by(batch_id).recorded)
     memory.need(each.cluster_id for each in work)
     planned: dict[str, ClusterResult] = {}
     if plan_many is not None:

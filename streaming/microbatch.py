@@ -196,7 +196,7 @@ def commit(spark: SparkSession, tables: Tables, memory: Memory, result: BatchRes
         if rows.num_rows:
             tables.append(spark, table, rows, user_metadata=metadata, app_id=app_id, batch_id=batch_id)
 
-    if not (memory.partial.progress and memory.partial.batch_id == batch_id):
+    if not memory.left_by(batch_id).progress:
         append(PROGRESS, progress_to_arrow(result.progress, app_id, batch_id))
     append(QUARANTINE, quarantine_to_arrow(result.unplanned, app_id, batch_id, result.batch_time))
     rows = versions_to_arrow(result.versions, app_id, batch_id)

@@ -58,37 +58,31 @@ def broker_rows(versions: Sequence[PlanVersion]) -> pa.Table:
 
 def assignment_rows(versions: Sequence[PlanVersion]) -> pa.Table:
     """The last replicas of every partition that these versions changed; none where it is gone."""
-    parts = [pa.Table.from_pylist([], ASSIGNMENTS.schema)]
-    for version in versions:
-        if version.effective and version.moves:
-            moves = to_arrow(version.moves)
-            n = len(moves)
-            columns = [
-                pa.array([version.cluster_id] * n, pa.string()),
-                moves.field("topic"),
-                moves.field("partition"),
-                moves.field("after"),
-                *(moves.field(name) for name in ("leader", "isr", "end_offsets")),
-                pa.array([version.plan_version] * n, pa.int64()),
-            ]
-            parts.append(pa.table(columns, schema=ASSIGNMENTS.schema))
-    return _last(pa.concat_tables(parts), ASSIGNMENTS)
+    moved = ("topic", "partition", "after", "leader", "isr", "end_offsets")
+    return _by_partition(ASSIGNMENTS, moved, [(v, to_arrow(v.moves)) for v in versions if v.effective and v.moves])
 
 
 def load_rows(versions: Sequence[PlanVersion]) -> pa.Table:
     """The last loads of every partition that these versions changed; null where they are not known."""
-    parts = [pa.Table.from_pylist([], LOADS.schema)]
-    for version in versions:
-        if version.effective and version.load_changes:
-            changes = loads_to_arrow(version.load_changes)
-            n = len(changes)
-            columns = [
-                pa.array([version.cluster_id] * n, pa.string()),
-                *changes.flatten(),
-                pa.array([version.plan_version] * n, pa.int64()),
-            ]
-            parts.append(pa.table(columns, schema=LOADS.schema))
-    return _last(pa.concat_tables(parts), LOADS)
+    weighed = ("topic", "partition", *MEASURED)
+    changed = [(v, loads_to_arrow(v.load_changes)) for v in versions if v.effective and v.load_changes]
+    return _by_partition(LOADS, weighed, changed)
+
+
+def _by_partition(
+    table: Table, fields: Sequence[str], changed: Sequence[tuple[PlanVersion, pa.StructArray]]
+) -> pa.Table:
+    """The last row of every partition: the cluster, the fields of what changed, and the version."""
+    parts = [table.schema.empty_table()]
+    for version, changes in changed:
+        n = len(changes)
+        columns = [
+            pa.array([version.cluster_id] * n, pa.string()),
+            *(changes.field(name) for name in fields),
+            pa.array([version.plan_version] * n, pa.int64()),
+        ]
+        parts.append(pa.table(columns, schema=table.schema))
+    return _last(pa.concat_tables(parts), table)
 
 
 def limit_rows(versions: Sequence[PlanVersion]) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
@@ -148,10 +148,15 @@ def moved(assignment: Assignment, moves: Iterable[TopicMoves]) -> Assignment:
     replicas = np.pad(
         assignment.replicas, ((0, 0), (0, width - assignment.replicas.shape[1])), constant_values=NO_BROKER
     )
-    rank = {name: i for i, name in enumerate(assignment.topics)}
-    for block in blocks:
-        lo, hi = np.searchsorted(assignment.topic_index, [rank[block.topic], rank[block.topic] + 1])
-        rows = lo + np.searchsorted(assignment.partition[lo:hi], block.partitions)
+    for block, rows in located(assignment, blocks):
         replicas[rows] = NO_BROKER
         replicas[rows, : block.after.shape[1]] = block.after
     return Assignment(assignment.topics, assignment.topic_index, assignment.partition, replicas)
+
+
+def located(assignment: Assignment, moves: Iterable[TopicMoves]) -> Iterator[tuple[TopicMoves, NDArray[np.intp]]]:
+    """Moves with their rows in a layout that has their partitions."""
+    rank = {name: i for i, name in enumerate(assignment.topics)}
+    for block in moves:
+        lo, hi = np.searchsorted(assignment.topic_index, [rank[block.topic], rank[block.topic] + 1])
+        yield block, lo + np.searchsorted(assignment.partition[lo:hi], block.partitions)

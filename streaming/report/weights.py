@@ -13,7 +13,7 @@ from placement.loads.model import RESOURCES
 from streaming.config import Policy
 from streaming.decisions.loads import cluster_standing, known_loads
 from streaming.history import History
-from streaming.loads.planning import Standing
+from streaming.loads.planning import Standing, located
 from streaming.moves import moved_rows
 from streaming.state import MOVING_KINDS, ClusterState
 from streaming.version import PlanVersion
@@ -86,11 +86,8 @@ def _hot(old: Standing, parts: list[Matrix]) -> list[dict[str, Any]]:
 def _bought(plan: PlanVersion, assignment: Assignment, loads: Loads, k: int, broker: int) -> list[tuple[int, int]]:
     """For each move by topic and partition the bytes that it copies, and by how much it lowers one load of a broker."""
     leader, follower = loads.leader()[k], loads.follower()[k]
-    rank = {name: i for i, name in enumerate(assignment.topics)}
     found: list[tuple[int, int]] = []
-    for block in sorted(plan.moves, key=lambda one: one.topic):
-        lo, hi = np.searchsorted(assignment.topic_index, [rank[block.topic], rank[block.topic] + 1])
-        rows = lo + np.searchsorted(assignment.partition[lo:hi], block.partitions)
+    for block, rows in located(assignment, sorted(plan.moves, key=lambda one: one.topic)):
         relief = _carried(block.before, broker, leader[rows], follower[rows])
         relief -= _carried(block.after, broker, leader[rows], follower[rows])
         found += zip((moved_rows(block) * loads.size[rows]).tolist(), relief.tolist(), strict=True)
