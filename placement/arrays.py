@@ -10,6 +10,17 @@ Int64Array = NDArray[np.int64]
 Float64Array = NDArray[np.float64]
 
 
+_NARROW = 1 << 15
+_SHORT = 1 << 10
+
+
+def by_group(group: NDArray[np.int32] | Int64Array) -> NDArray[np.intp]:
+    """The order that puts equal entries together, ascending, each group in the order it had; -1 is a group."""
+    # Narrow keys are sorted digit by digit, which takes a tenth of the time.
+    narrow = group.size > _SHORT and int(group.max()) < _NARROW
+    return np.argsort(group.astype(np.int16) if narrow else group, kind="stable")
+
+
 def any_in_row(matrix: BoolArray) -> BoolArray:
     """Whether any cell of each row is set; shapes ``(q, W)`` and ``(q,)``."""
     # Column by column: reducing over a short inner axis costs several times as much.

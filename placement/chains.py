@@ -20,41 +20,43 @@ class Arcs:
     Attributes:
         leading: int64, shape ``(q,)``: the leading place of each row.
         load: int64, shape ``(n,)``: leaderships of each broker.
-        row, place, broker, cost: columns of the places of rows that have a choice, shape ``(k,)``.
+        row, place, broker, cost: columns of the places of rows that have a choice, by row, shape ``(k,)``.
+        source: int32, shape ``(k,)``: the broker that leads the row of each of these places.
+        price: int32, shape ``(k,)``: what it costs more that the place leads instead of the one that does.
     """
 
-    __slots__ = ("_leader", "_paid", "broker", "cost", "leading", "load", "place", "row")
+    __slots__ = ("_first", "broker", "cost", "leading", "load", "place", "price", "row", "source")
 
     def __init__(self, replicas: Int32Array, cost: Int64Array, leading: Int64Array, load: Int64Array) -> None:
         """Take the matrices of :func:`placement.leaders.elect`, and who leads at the start."""
         can = cost < _FAR
+        choices = count_in_row(can)
         # Half the bytes, half the time: millions of places are read for every length of chain.
-        choice = np.flatnonzero((can & (count_in_row(can) > 1)[:, None]).reshape(-1))
+        choice = np.flatnonzero((can & (choices > 1)[:, None]).reshape(-1))
         self.row, self.place = (part.astype(np.int32) for part in np.divmod(choice, cost.shape[1]))
         self.broker = replicas.reshape(-1)[choice]
         self.cost = cost.reshape(-1)[choice].astype(np.int32)
         self.leading = leading
         self.load = load
+        self._first = np.append(0, np.cumsum(np.where(choices > 1, choices, 0)))
         rows = np.arange(leading.size)
-        self._leader = replicas[rows, leading]
-        self._paid = cost[rows, leading].astype(np.int32)
+        self.source = replicas[rows, leading][self.row]
+        self.price = self.cost - cost[rows, leading].astype(np.int32)[self.row]
 
-    def source(self, places: Int64Array | slice = _EVERY) -> Int32Array:
-        """The broker that leads the row of each of the places, of all without them, shape ``(k,)``."""
-        return self._leader[self.row[places]]
-
-    def price(self, places: Int64Array | slice = _EVERY) -> Int32Array:
-        """What it costs more that each of the places leads instead of the one that does, shape ``(k,)``."""
-        return self.cost[places] - self._paid[self.row[places]]
+    def of_rows(self, rows: Int64Array | Int32Array) -> Int64Array:
+        """The places of the given rows."""
+        count = self._first[rows + 1] - self._first[rows]
+        return np.repeat(self._first[rows] - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
 
     def hand_over(self, chosen: Int64Array) -> None:
         """Let these places lead; rows and their brokers at most once in each role."""
         row, broker = self.row[chosen], self.broker[chosen]
-        self.load -= np.bincount(self._leader[row], minlength=self.load.size)
+        self.load -= np.bincount(self.source[chosen], minlength=self.load.size)
         self.load += np.bincount(broker, minlength=self.load.size)
         self.leading[row] = self.place[chosen]
-        self._leader[row] = broker
-        self._paid[row] = self.cost[chosen]
+        places, count = self.of_rows(row), self._first[row + 1] - self._first[row]
+        self.source[places] = np.repeat(broker, count)
+        self.price[places] = self.cost[places] - np.repeat(self.cost[chosen], count)
 
 
 def distances(arcs: Arcs, part: Int32Array, start: Int64Array) -> Int64Array:
@@ -94,7 +96,7 @@ def route(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array
 
     ``starts`` and ``ends`` are quotas, int64, shape ``(n,)``; both are used up in place.
     """
-    tight = _tight(arcs, part, distance, np.arange(arcs.row.size))
+    tight = _tight(arcs, part, distance, _EVERY)
     led = arcs.leading.copy()
     done = _direct(arcs, tight, starts, ends)
     while starts.any() and ends.any():
@@ -109,7 +111,7 @@ def route(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array
 
 def _graph(arcs: Arcs, part: Int32Array) -> tuple[_Column, _Column, _Column]:
     """Source, broker and price of every arc; only the cheapest of each pair where a grid of pairs fits in memory."""
-    source, price = arcs.source(), arcs.price()
+    source, price = arcs.source, arcs.price
     n = arcs.load.size
     if n * n > _GRID:
         inside = (part[source] == part[arcs.broker]) & (source != arcs.broker)
@@ -123,12 +125,13 @@ def _graph(arcs: Arcs, part: Int32Array) -> tuple[_Column, _Column, _Column]:
     return arc % n, arc // n, grid[arc]
 
 
-def _tight(arcs: Arcs, part: Int32Array, distance: Int64Array, among: Int64Array) -> Int64Array:
+def _tight(arcs: Arcs, part: Int32Array, distance: Int64Array, among: Int64Array | slice) -> Int64Array:
     """Those of the given places that a cheapest chain goes through."""
-    source, broker = arcs.source(among), arcs.broker[among]
-    at = np.flatnonzero(distance[source] + arcs.price(among) == distance[broker])
+    source, broker = arcs.source[among], arcs.broker[among]
+    at = np.flatnonzero(distance[source] + arcs.price[among] == distance[broker])
     source, broker = source[at], broker[at]
-    return np.asarray(among[at[(source != broker) & (part[source] == part[broker])]])
+    at = at[np.flatnonzero((source != broker) & (part[source] == part[broker]))]
+    return at if isinstance(among, slice) else among[at]
 
 
 def _tight_still(
@@ -137,13 +140,13 @@ def _tight_still(
     """The same after some rows got other leaders: only their places have to be looked at again."""
     changed = np.zeros(arcs.leading.size, np.bool_)
     changed[handed_over] = True
-    again = _tight(arcs, part, distance, np.flatnonzero(changed[arcs.row]))
-    return np.sort(np.concatenate([tight[~changed[arcs.row[tight]]], again]))
+    again = _tight(arcs, part, distance, arcs.of_rows(handed_over))
+    return np.sort(np.concatenate([tight[np.flatnonzero(~changed[arcs.row[tight]])], again]))
 
 
 def _direct(arcs: Arcs, tight: Int64Array, starts: Int64Array, ends: Int64Array) -> int:
     """Chains of one hop, many at once, each row at most once."""
-    row, source, broker = arcs.row[tight], arcs.source(tight), arcs.broker[tight]
+    row, source, broker = arcs.row[tight], arcs.source[tight], arcs.broker[tight]
     done = 0
     while True:
         at = np.flatnonzero((starts[source] > 0) & (ends[broker] > 0))
@@ -157,7 +160,7 @@ def _direct(arcs: Arcs, tight: Int64Array, starts: Int64Array, ends: Int64Array)
         done += at.size
         spent = np.zeros(arcs.leading.size, np.bool_)
         spent[row[at]] = True
-        left = ~spent[row]
+        left = np.flatnonzero(~spent[row])
         tight, row, source, broker = tight[left], row[left], source[left], broker[left]
 
 
@@ -167,9 +170,9 @@ def _long(arcs: Arcs, tight: Int64Array, starts: Int64Array, ends: Int64Array) -
     From the ends back to the starts each broker books as many incoming arcs as it can pass on; from the starts to the
     ends the booked arcs are used. No row is booked twice, because only its leader has arcs with it.
     """
-    source, broker = arcs.source(tight), arcs.broker[tight]
+    source, broker = arcs.source[tight], arcs.broker[tight]
     layer = _layers(source, broker, starts > 0, ends > 0)
-    onward = (layer[source] >= 0) & (layer[broker] == layer[source] + 1)
+    onward = np.flatnonzero((layer[source] >= 0) & (layer[broker] == layer[source] + 1))
     tight, source, broker = tight[onward], source[onward], broker[onward]
     depth = int(layer.max(initial=0))
     passes = np.where(layer == depth, ends, 0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.arrays import Int64Array
+from placement.arrays import BoolArray, Int64Array
 from placement.model import NO_BROKER, Int32Array
 from placement.seats import first_of_each, pair_any, pair_within, seats
 from placement.spread import Levels, topic_blocks
@@ -119,42 +119,39 @@ def _place_rest(
     state: State, rest: Int64Array, places: tuple[Int64Array, Int64Array], over: list[int], target: Int64Array
 ) -> None:
     """Place vacancies one by one: by an exchange for a seat that is left over, else where it costs least."""
+    broker = np.arange(state.problem.fleet.usable)
     failed = 0
     for index in rest.tolist():
+        row, slot = int(places[0][index]), int(places[1][index])
+        admitted = state.accepts(np.full(broker.size, row), np.full(broker.size, slot), broker)
         tried = dict.fromkeys(over[:_SEATS_TRIED]) if failed < _BARREN else ()
-        seat = next((s for s in tried if _exchange(state, index, places, s)), None)
+        seat = next((s for s in tried if _exchange(state, index, places, admitted, s)), None)
         if seat is None:
             failed += 1
-            _place_one(state, int(places[0][index]), int(places[1][index]), target)
+            _place_one(state, row, slot, broker[admitted], target)
         else:
             failed = 0
             over.remove(seat)
 
 
-def _exchange(state: State, index: int, places: tuple[Int64Array, Int64Array], seat: int) -> bool:
-    """Let a replica that is new anyway take the seat, and give its broker to the vacancy."""
+def _exchange(state: State, index: int, places: tuple[Int64Array, Int64Array], admitted: BoolArray, seat: int) -> bool:
+    """Let a replica that is new anyway take the seat, and give its broker, if admitted, to the vacancy."""
     row, slot = places
     for first in range(0, min(row.size, _BATCHES * _TRIED), _TRIED):
-        other = np.arange(first, min(first + _TRIED, row.size))
-        broker = state.current[row[other], slot[other]]
-        other = other[(broker != NO_BROKER) & (row[other] != row[index])]
-        broker = state.current[row[other], slot[other]]
-        fits = state.accepts(row[other], slot[other], np.full(other.size, seat, np.int32))
-        fits &= state.accepts(np.full(other.size, row[index]), np.full(other.size, slot[index]), broker)
-        if fits.any():
-            partner = int(fits.argmax())
-            both = np.array([other[partner], index])
-            state.put(row[both], slot[both], np.array([seat, broker[partner]]))
+        part = slice(first, first + _TRIED)
+        broker = state.current[row[part], slot[part]]
+        other = first + np.flatnonzero((broker != NO_BROKER) & admitted[broker] & (row[part] != row[index]))
+        fits = np.flatnonzero(state.accepts(row[other], slot[other], np.full(other.size, seat, np.int32)))
+        if fits.size:
+            both = np.array([other[fits[0]], index])
+            state.put(row[both], slot[both], np.array([seat, state.current[row[both[0]], slot[both[0]]]]))
             return True
     return False
 
 
-def _place_one(state: State, row: int, slot: int, target: Int64Array) -> None:
+def _place_one(state: State, row: int, slot: int, allowed: Int64Array, target: Int64Array) -> None:
     """The broker with the least cost for one replica more, those below target first."""
-    fleet = state.problem.fleet
-    broker = np.arange(fleet.usable)
-    allowed = broker[state.accepts(np.full(broker.size, row), np.full(broker.size, slot), broker)]
     load = state.usable_load[allowed]
-    cost = (2 * load + 1) / fleet.capacity[allowed]
+    cost = (2 * load + 1) / state.problem.fleet.capacity[allowed]
     best = np.lexsort((allowed, cost, load >= target[allowed]))[0]
     state.put(np.array([row]), np.array([slot]), allowed[best : best + 1])

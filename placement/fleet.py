@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,6 +30,7 @@ class Fleet:
         capacity: float64, shape ``(present,)``, scaled to a mean of 1.
         draining: bool, shape ``(B,)``: lost, but still up.
         leads: bool, shape ``(B,)``: may lead partitions; usable, or held and alive.
+        rack_size: int64, shape ``(racks,)``: usable brokers of each rack.
     """
 
     ids: Int32Array
@@ -41,11 +42,11 @@ class Fleet:
     capacity: Float64Array
     draining: BoolArray
     leads: BoolArray
+    rack_size: Int64Array = field(init=False)
 
-    @property
-    def rack_size(self) -> Int64Array:
-        """Usable brokers of each rack, shape ``(racks,)``."""
-        return np.diff(self.bounds)
+    def __post_init__(self) -> None:
+        """Count the racks once: they are asked for in every step."""
+        object.__setattr__(self, "rack_size", np.diff(self.bounds))
 
     def index_of(self, ids: Int32Array) -> Int32Array:
         """Indices of broker ids, any shape; padding stays -1. Every id must be known."""

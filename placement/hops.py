@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.arrays import BoolArray, Float64Array, Int64Array
+from placement.arrays import BoolArray, Float64Array, Int64Array, any_in_row, by_group
 from placement.model import NO_BROKER, Int32Array
 from placement.state import State
 
@@ -40,8 +40,8 @@ class Hops:
 def place_cost(state: State, row: Int64Array, broker: Int32Array) -> Float64Array:
     """Cost of having each row on each broker; arguments pair up, shape ``(k,)``."""
     problem = state.problem
-    before = (problem.origin[row] == broker[:, None]).any(axis=1)
-    home = (problem.home[row] == broker[:, None]).any(axis=1)
+    before = any_in_row(problem.origin.take(row, axis=0) == broker[:, None])
+    home = any_in_row(problem.home.take(row, axis=0) == broker[:, None])
     return np.where(before, 0.0, 1.0 - HOME_BONUS * home)
 
 
@@ -53,7 +53,7 @@ def cheapest_hops(state: State, brokers: Int32Array) -> Hops:
     local[brokers] = np.arange(m)
     row, slot = np.nonzero((local[state.current] >= 0) & ~state.problem.pinned & (state.current != NO_BROKER))
     source = local[state.current[row, slot]]
-    order = np.argsort(source, kind="stable")
+    order = by_group(source)
     row, slot, source = row[order], slot[order], source[order]
     _known_places(state, hops, local, row, slot, source)
     moved = place_cost(state, row, state.current[row, slot])
@@ -111,13 +111,15 @@ def _search(state: State, hops: Hops, b: int, row: Int64Array, slot: Int64Array,
 
 def _acceptable(state: State, row: Int64Array, slot: Int64Array, brokers: Int32Array, racks: Int32Array) -> BoolArray:
     """Which of the replicas could go to which of the brokers, shape ``(k, m)``."""
-    named, inverse = np.unique(racks, return_inverse=True)
+    first = np.append(True, racks[1:] != racks[:-1])  # brokers ascend by rack
+    named, inverse = racks[first], np.cumsum(first) - 1
     k = row.size
     rows, slots = np.repeat(row, named.size), np.repeat(slot, named.size)
     by_rack = state.rack_accepts(rows, slots, np.tile(named, k)).reshape(k, named.size)
     # Confined rows have no brokers but those that are searched one by one.
     by_rack &= ~state.problem.confined[row][:, None]
     result = by_rack[:, inverse]
-    for column in range(state.current.shape[1]):
-        result &= state.current[row, column][:, None] != brokers[None, :]
+    replicas = state.current.take(row, axis=0)
+    for column in range(replicas.shape[1]):
+        result &= replicas[:, column, None] != brokers
     return np.asarray(result)

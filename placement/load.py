@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,11 +37,11 @@ class Load:
         """Count a whole layout once."""
         return cls.empty().add(assignment.replicas)
 
-    def add(self, replicas: Int32Array) -> Load:
-        """The load after these rows were added: int32 broker ids, shape ``(rows, R)``, padded with ``NO_BROKER``."""
+    def add(self, *replicas: Int32Array) -> Load:
+        """The load after these rows were added: int32 broker ids, shapes ``(rows, R)``, padded with ``NO_BROKER``."""
         return self._changed(replicas, 1)
 
-    def subtract(self, replicas: Int32Array) -> Load:
+    def subtract(self, *replicas: Int32Array) -> Load:
         """The load after these rows were taken away."""
         return self._changed(replicas, -1)
 
@@ -62,33 +63,33 @@ class Load:
         held = self.ids[place] == ids
         return np.where(held, self.replicas[place], 0), np.where(held, self.leaders[place], 0)
 
-    def _changed(self, replicas: Int32Array, sign: int) -> Load:
-        rows = np.asarray(replicas, np.int32)
-        if not rows.size:
+    def _changed(self, replicas: Sequence[Int32Array], sign: int) -> Load:
+        rows = [np.asarray(matrix, np.int32) for matrix in replicas if matrix.size]
+        if not rows:
             return self
-        return self._changed_by_known(rows, sign) or self._changed_by_any(rows, sign)
+        held = _joined([matrix.reshape(-1) for matrix in rows])
+        led = _joined([matrix[:, 0] for matrix in rows])
+        return self._changed_by_known(held, led, sign) or self._changed_by_any(held, led, sign)
 
-    def _changed_by_known(self, rows: Int32Array, sign: int) -> Load | None:
+    def _changed_by_known(self, held: Int32Array, led: Int32Array, sign: int) -> Load | None:
         """The same in few steps where every cell names a broker that is counted already, as most changes do."""
         if not self.ids.size:
             return None
-        place = self.ids.searchsorted(rows)
-        if int(place.max()) == self.ids.size or not (self.ids[place] == rows).all():
+        place = self.ids.searchsorted(held)
+        if int(place.max()) == self.ids.size or not (self.ids[place] == held).all():
             return None
-        held = np.bincount(place.reshape(-1), minlength=self.ids.size)
-        led = np.bincount(place[:, 0], minlength=self.ids.size)
-        return Load(self.ids, self.replicas + sign * held, self.leaders + sign * led)
+        replicas = np.bincount(place, minlength=self.ids.size)
+        leaders = np.bincount(self.ids.searchsorted(led), minlength=self.ids.size)
+        return Load(self.ids, self.replicas + sign * replicas, self.leaders + sign * leaders)
 
-    def _changed_by_any(self, rows: Int32Array, sign: int) -> Load:
-        held = rows[rows != NO_BROKER]
-        ids = np.union1d(self.ids, distinct_ids(rows)).astype(np.int32)
-        led = rows[:, 0]
-        leaders = _counts(ids, led[led != NO_BROKER])
-        return Load(
-            ids,
-            self.replicas_on(ids) + sign * _counts(ids, held),
-            self.leaders_on(ids) + sign * leaders,
-        )
+    def _changed_by_any(self, held: Int32Array, led: Int32Array, sign: int) -> Load:
+        ids = np.union1d(self.ids, distinct_ids(held)).astype(np.int32)
+        replicas, leaders = (_counts(ids, values[values != NO_BROKER]) for values in (held, led))
+        return Load(ids, self.replicas_on(ids) + sign * replicas, self.leaders_on(ids) + sign * leaders)
+
+
+def _joined(arrays: Sequence[Int32Array]) -> Int32Array:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def distinct_ids(replicas: Int32Array) -> Int32Array:

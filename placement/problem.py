@@ -52,13 +52,13 @@ class Problem:
     closed_seats: Int64Array
     _some_pinned: bool = field(init=False)
     _some_held: bool = field(init=False)
-    _some_confined: bool = field(init=False)
+    some_confined: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Note what occurs at all: windows are asked for in every step, and most problems have none of it."""
         object.__setattr__(self, "_some_pinned", bool(self.pinned.any()))
         object.__setattr__(self, "_some_held", bool((self.start >= self.fleet.usable).any()))
-        object.__setattr__(self, "_some_confined", bool(self.confined.any()))
+        object.__setattr__(self, "some_confined", bool(self.confined.any()))
 
     def open_to(self, rows: Int64Array, broker: Int32Array | Int64Array) -> BoolArray:
         """Whether the topic of each row may be on each broker; arguments broadcast."""
@@ -75,12 +75,12 @@ class Problem:
     def size(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
         """Replicas of each row that the given rack can hold; arguments pair up, shape ``(m,)``."""
         fleet = self.fleet
-        size = fleet.rack_size[rack].astype(np.int64)
+        size = fleet.rack_size.take(rack)
         if self.barred.size:
             size -= self.closed_seats[self.topic[rows], rack]
         if self._some_held:
             size += count_in_rack(fleet, np.where(self.start[rows] >= fleet.usable, self.start[rows], NO_BROKER), rack)
-        if self._some_confined:
+        if self.some_confined:
             at = np.flatnonzero(self.confined[rows])
             hosts = self.origin[rows[at]]
             size[at] = count_in_rack(fleet, np.where(hosts < fleet.present, hosts, NO_BROKER), rack[at])
@@ -98,6 +98,14 @@ class Problem:
     def lowest(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
         """Fewest replicas of each row in the given rack."""
         return lowest(self.level[rows], self.size(rows, rack), self.stay(rows, rack))
+
+    def most(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
+        """Most replicas of each row in the given rack, unless more of them cannot leave."""
+        return np.minimum(self.level[rows], self.size(rows, rack))
+
+    def fewest(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
+        """Fewest replicas of each row in the given rack, unless more of them cannot leave."""
+        return np.minimum(np.maximum(self.level[rows] - 1, 0), self.size(rows, rack))
 
     def room(self) -> Room:
         """The bounds that any plan has to keep, over usable brokers."""

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from placement.arrays import BoolArray, Int64Array
+from placement.arrays import BoolArray, Int64Array, by_group
 from placement.model import Int32Array
 from placement.seats import first_of_each, pair_any, pair_within, seats
 from placement.spread import Levels, topic_blocks
@@ -89,7 +89,7 @@ class _Pool:
         replicas = state.current[rows]
         row, slot = np.nonzero(above[replicas] & ~state.problem.pinned[rows])
         broker = replicas[row, slot]
-        order = np.argsort(broker, kind="stable")
+        order = by_group(broker)
         self._row, self._slot = rows[row[order]], slot[order]
         bounds = np.searchsorted(broker[order], np.arange(target.size + 1))
         self._next, self._end = bounds[:-1].copy(), bounds[1:]

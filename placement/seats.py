@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.arrays import BoolArray, Int64Array
+from placement.arrays import BoolArray, Int64Array, by_group
 from placement.fleet import Fleet
 from placement.model import Int32Array
 
@@ -55,7 +55,7 @@ def rank_in_group(group: Int64Array | Int32Array, *, ordered: bool = False) -> I
     """The place of each entry among those of its group."""
     if not group.size:
         return np.zeros(0, np.int64)
-    order = None if ordered else np.argsort(group, kind="stable")
+    order = None if ordered else by_group(group)
     ascending = group if order is None else group[order]
     begins = np.append(True, ascending[1:] != ascending[:-1])
     within: Int64Array = np.arange(group.size) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
@@ -68,7 +68,7 @@ def rank_in_group(group: Int64Array | Int32Array, *, ordered: bool = False) -> I
 
 def pair_within(group: Int32Array, seat_group: Int32Array, shift: int) -> Int64Array:
     """For each place the position of a seat in the same group, or -1 when the group has too few."""
-    order = np.argsort(seat_group, kind="stable")
+    order = by_group(seat_group)
     ordered = seat_group[order]
     low = np.searchsorted(ordered, group, side="left")
     count = np.searchsorted(ordered, group, side="right") - low

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.arrays import BoolArray, Int64Array
-from placement.fleet import count_in_rack
+from placement.arrays import BoolArray, Int64Array, any_in_row
 from placement.model import NO_BROKER, Int32Array
 from placement.problem import Problem
 
@@ -20,12 +19,14 @@ class State:
         spread: bool, shape ``(q,)``: rows that were changed to spread their topic.
     """
 
-    __slots__ = ("current", "load", "problem", "spread")
+    __slots__ = ("_racks", "current", "load", "problem", "spread")
 
     def __init__(self, problem: Problem) -> None:
         """Begin where the problem starts."""
         self.problem = problem
         self.current = problem.start.copy()
+        # Slot by slot: counting along the long axis costs a fraction.
+        self._racks = np.ascontiguousarray(self._rack_of(self.current).T)
         self.spread = np.zeros(problem.row.size, np.bool_)
         placed = self.current[self.current != NO_BROKER]
         self.load = problem.closed + np.bincount(placed, minlength=problem.fleet.present)
@@ -57,6 +58,10 @@ class State:
         row, slot = np.nonzero(wanted)
         return row, slot
 
+    def columns(self) -> tuple[Int32Array | Int64Array, ...]:
+        """All that :meth:`put` changes, for those who save it and put it back."""
+        return self.current, self.load, self._racks
+
     def put(self, row: Int64Array, slot: Int64Array, broker: Int32Array | Int64Array) -> None:
         """Set places, each at most once, to brokers or to -1."""
         before = self.current[row, slot]
@@ -65,28 +70,30 @@ class State:
         after = np.asarray(broker, np.int32)
         self.load += np.bincount(after[after != NO_BROKER], minlength=present)
         self.current[row, slot] = after
+        self._racks[slot, row] = self._rack_of(after)
+
+    def _rack_of(self, broker: Int32Array) -> Int32Array:
+        return np.where(broker == NO_BROKER, NO_BROKER, self.problem.fleet.rack[broker]).astype(np.int32)
 
     def accepts(self, row: Int64Array, slot: Int64Array, broker: Int32Array | Int64Array) -> BoolArray:
         """Whether each place could go to each broker, one at a time; arguments pair up, shape ``(m,)``."""
-        fleet = self.problem.fleet
-        replicas = self.current[row]
-        source = replicas[np.arange(row.size), slot]
-        result = np.asarray((replicas != np.asarray(broker)[:, None]).all(axis=1))
-        confined = np.flatnonzero(self.problem.confined[row])
-        if confined.size:
-            hosts = self.problem.origin[row[confined]]
+        problem = self.problem
+        result = ~any_in_row(self.current.take(row, axis=0) == np.asarray(broker)[:, None])
+        if problem.some_confined:
+            confined = np.flatnonzero(problem.confined[row])
+            hosts = problem.origin[row[confined]]
             result[confined] &= (hosts == np.asarray(broker)[confined][:, None]).any(axis=1)
-        if self.problem.barred.size:
-            result &= self.problem.open_to(row, broker)
-        rack = fleet.rack[broker]
-        crossing = np.flatnonzero(result & ((source == NO_BROKER) | (fleet.rack[source] != rack)))
+        if problem.barred.size:
+            result &= problem.open_to(row, broker)
+        source, rack = self._racks[slot, row], problem.fleet.rack[broker]
+        crossing = np.flatnonzero(result & (source != rack))
         result[crossing] = self._window_allows(row[crossing], source[crossing], rack[crossing])
         return result
 
     def rack_accepts(self, row: Int64Array, slot: Int64Array, rack: Int32Array) -> BoolArray:
         """Whether the rack windows let each filled place go to each rack; arguments pair up, shape ``(m,)``."""
-        source = self.current[row, slot]
-        result = np.asarray(self.problem.fleet.rack[source] == rack)
+        source = self._racks[slot, row]
+        result = np.asarray(source == rack)
         crossing = np.flatnonzero(~result)
         result[crossing] = self._window_allows(row[crossing], source[crossing], rack[crossing])
         return result
@@ -96,31 +103,33 @@ class State:
         return self._window_allows(row, np.full(row.size, NO_BROKER, np.int32), rack)
 
     def _window_allows(self, row: Int64Array, source: Int32Array, rack: Int32Array) -> BoolArray:
+        """Whether a replica of each row may leave its rack, -1 for none, for another one."""
         problem = self.problem
-        replicas = self.current[row]
-        count = count_in_rack(problem.fleet, replicas, rack)
-        result = count < problem.highest(row, rack)
+        # Replicas that cannot leave are among those counted here, so they never decide.
+        count = self._count(row, rack)
+        result = count < problem.most(row, rack)
         moved = np.flatnonzero(result & (source != NO_BROKER))
-        left = problem.fleet.rack[source[moved]]
-        remaining = count_in_rack(problem.fleet, replicas[moved], left)
-        result[moved] = remaining > problem.lowest(row[moved], left)
+        left, of = source[moved], row[moved]
+        result[moved] = self._count(of, left) > problem.fewest(of, left)
         # Only from level 2 on can a rack be below its window, and then there are few racks.
         filled = np.flatnonzero(result & (source == NO_BROKER) & (problem.level[row] > 1))
         if filled.size:
             rows = row[filled]
             tight = self.shortfall(rows) >= problem.factor[rows] - (self.current[rows] != NO_BROKER).sum(axis=1)
-            below = count[filled] < problem.lowest(rows, rack[filled])
+            below = count[filled] < problem.fewest(rows, rack[filled])
             result[filled] = ~tight | below
         return result
+
+    def _count(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
+        """Replicas of each row in the given rack; arguments pair up, shape ``(m,)``."""
+        return np.asarray((self._racks.take(rows, axis=1) == rack).sum(axis=0))
 
     def shortfall(self, rows: Int64Array) -> Int64Array:
         """Replicas that racks below their window lack, int64, shape of ``rows``."""
         problem = self.problem
         result = np.zeros(rows.size, np.int64)
         deep = np.flatnonzero(problem.level[rows] > 1)
-        replicas = self.current[rows[deep]]
         for rack in range(problem.fleet.rack_size.size if deep.size else 0):
             where = np.full(deep.size, rack, np.int32)
-            lack = problem.lowest(rows[deep], where) - count_in_rack(problem.fleet, replicas, where)
-            result[deep] += np.maximum(lack, 0)
+            result[deep] += np.maximum(problem.fewest(rows[deep], where) - self._count(rows[deep], where), 0)
         return result

@@ -88,6 +88,8 @@ def _groups(room: Room) -> tuple[Int32Array, Int64Array]:
     Group r is rack r where the rack is stuck at a bound; the last group is all the others together.
     """
     racks = room.rack_low.size
+    if racks == 1:
+        return np.ones(room.capacity.size, np.int32), np.array([0, room.total])
 
     def in_racks(price: float) -> Int64Array:
         return np.bincount(room.rack, weights=_units(room, price), minlength=racks).astype(np.int64)

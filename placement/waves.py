@@ -177,11 +177,12 @@ class _FirstFit:
     __slots__ = ("_full", "_limits", "_used")
 
     def __init__(self, limits: WaveLimits) -> None:
+        ways = {
+            "in": {"moves": limits.moves_in, "bytes": limits.bytes_in},
+            "out": {"moves": limits.moves_out, "bytes": limits.bytes_out},
+        }
         self._limits = {
-            ("in", "moves"): limits.moves_in,
-            ("out", "moves"): limits.moves_out,
-            ("in", "bytes"): limits.bytes_in,
-            ("out", "bytes"): limits.bytes_out,
+            way: [(unit, limit) for unit, limit in of.items() if limit is not None] for way, of in ways.items()
         }
         self._used: dict[tuple[str, str, int, int], int] = {}
         self._full: dict[tuple[str, int], int] = {}
@@ -201,17 +202,17 @@ class _FirstFit:
         return wave + 1
 
     def _fits(self, way: str, broker: int, wave: int, copies: int, size: int) -> bool:
-        for unit, amount in (("moves", copies), ("bytes", copies * size)):
-            limit, used = self._limits[way, unit], self._used.get((way, unit, broker, wave), 0)
-            if limit is not None and used and used + amount > limit:
+        for unit, limit in self._limits[way]:
+            used = self._used.get((way, unit, broker, wave), 0)
+            if used and used + (copies if unit == "moves" else copies * size) > limit:
                 return False
         return True
 
     def _take(self, way: str, broker: int, wave: int, copies: int, size: int) -> None:
-        for unit, amount in (("moves", copies), ("bytes", copies * size)):
-            limit, key = self._limits[way, unit], (way, unit, broker, wave)
-            self._used[key] = self._used.get(key, 0) + amount
-            if limit is not None and self._used[key] >= limit:
+        for unit, limit in self._limits[way]:
+            key = (way, unit, broker, wave)
+            self._used[key] = self._used.get(key, 0) + (copies if unit == "moves" else copies * size)
+            if self._used[key] >= limit:
                 self._full[way, broker] = self._full.get((way, broker), 0) | 1 << wave
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from placement import Replan
+from placement import Load, Replan
 from placement.digest import digest_of
 from placement.model import NO_BROKER, Int32Array
 from placement.plan import REASONS
@@ -311,6 +311,11 @@ def moved_rows(block: TopicMoves) -> NDArray[np.int64]:
     """The same for each partition, int64, shape ``(n,)``."""
     kept = (block.after[:, :, None] == block.before[:, None, :]).any(axis=2)
     return np.asarray((~kept & (block.after != NO_BROKER)).sum(axis=1))
+
+
+def load_after(load: Load, moves: Sequence[TopicMoves]) -> Load:
+    """The load of the brokers once these moves are made."""
+    return load.subtract(*(block.before for block in moves)).add(*(block.after for block in moves))
 
 
 def change_of(moves: Sequence[TopicMoves]) -> Change:

@@ -82,17 +82,21 @@ def _details(moves: Sequence[TopicMoves]) -> list[str]:
     """Hashes of what the digest does not cover, the same however the moves are cut into blocks."""
     found = [sha256("\n".join(reason for block in moves for reason in block.reasons).encode()).hexdigest()]
     for name in ("waves", "leader", "isr", "end_offsets"):
-        counts, values = sha256(), sha256()
+        counts, values = [], []
         for block in moves:
             rows = _column(block, name)
             if rows is None:
-                counts.update(bytes(8 * block.partitions.size))
+                counts.append(np.zeros(block.partitions.size, np.int64))
                 continue
             held = rows > _ABSENT
-            counts.update(held.sum(axis=1).astype("<i8").tobytes())
-            values.update(rows[held].astype("<i8").tobytes())
-        found += [counts.hexdigest(), values.hexdigest()]
+            counts.append(held.sum(axis=1))
+            values.append(rows[held])
+        found += [_hash_of(counts), _hash_of(values)]
     return found
+
+
+def _hash_of(parts: Sequence[NDArray[np.int64]]) -> str:
+    return sha256(np.concatenate(parts).astype("<i8").tobytes() if parts else b"").hexdigest()
 
 
 def _column(block: TopicMoves, name: str) -> NDArray[np.int64] | None:

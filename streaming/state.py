@@ -14,11 +14,12 @@ from typing import Final
 import numpy as np
 
 from placement import Assignment, Broker, Load
+from placement.arrays import any_in_row
 from placement.fleet import Fleet, fleet_of
 from placement.model import NO_BROKER, Int32Array
 from placement.verify import Members
 from streaming.loads.known import KnownLoads
-from streaming.moves import Roles, TopicMoves, unknown_roles
+from streaming.moves import Roles, TopicMoves, no_replicas, unknown_roles
 from streaming.version import MEMBERS, BrokerRecord, EventRecord, PlanVersion, TopicChange
 
 OVERHEAD: Final = 600
@@ -105,8 +106,9 @@ class ClusterState:
         for broker in brokers:
             self.brokers[broker.broker_id] = broker
             self._live = self._due = None
-        for block in moves:
-            self._move(block)
+        blocks = list(moves)
+        gone = [self._move(block) for block in blocks]
+        self.load = self.load.subtract(*gone).add(*(block.after for block in blocks))
         for change in topics:
             known = self.topics.get(change.topic)
             if known and change.strategy is not None:
@@ -136,12 +138,12 @@ class ClusterState:
                 if known is None or event.occurred_at > known:
                     self.clocks[event.entity] = event.occurred_at
 
-    def _move(self, block: TopicMoves) -> None:
+    def _move(self, block: TopicMoves) -> Int32Array:
+        """Change the layout of a topic; returns the rows that these partitions had."""
         layout = self.topics.get(block.topic)
         if layout is None and block.is_plain:
-            self.load = self.load.add(block.after)
             self._keep(block.topic, TopicLayout(block.partitions, block.after))
-            return
+            return no_replicas(0)
         layout = layout or TopicLayout(np.zeros(0, np.int32), np.full((0, 0), NO_BROKER, np.int32))
         ids = np.union1d(layout.partitions, block.partitions).astype(np.int32)
         width = max(layout.replicas.shape[1], block.after.shape[1])
@@ -151,8 +153,7 @@ class ClusterState:
         taken = replicas[rows]
         replicas[rows] = NO_BROKER
         replicas[rows, : block.after.shape[1]] = block.after
-        self.load = self.load.subtract(taken).add(block.after)
-        kept = (replicas != NO_BROKER).any(axis=1)
+        kept = any_in_row(replicas != NO_BROKER)
         if kept.any():
             width = int((replicas[kept] != NO_BROKER).any(axis=0).sum())
             roles = _roles_after(layout, block, ids)
@@ -160,6 +161,7 @@ class ClusterState:
             self._keep(block.topic, moved)
         else:
             self._keep(block.topic, None)
+        return np.asarray(taken)
 
     def _keep(self, topic: str, layout: TopicLayout | None) -> None:
         """Put a topic's layout in place of the one it had, and count its bytes: nobody has to look at all topics."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement.arrays import BoolArray, Float64Array, Int64Array
+from placement.arrays import BoolArray, Float64Array, Int64Array, by_group
 from placement.loads.disks import Disks
 from placement.loads.field import Field
 from placement.loads.model import Loads
@@ -100,7 +100,7 @@ class Layout:
         self.field = Field(band, self.loads(self.replicas, self.lead))
         row, slot = np.nonzero((self.replicas >= 0) & (self.replicas < present))
         broker = self.replicas[row, slot]
-        order = np.argsort(broker, kind="stable")
+        order = by_group(broker)
         cell = (row * self.replicas.shape[1] + slot)[order]
         self._members = np.split(cell, np.searchsorted(broker[order], np.arange(1, present)))
 
@@ -172,7 +172,7 @@ class Layout:
 
     def _changing(self) -> tuple[Float64Array | Int64Array | Int32Array, ...]:
         state, field = self.state, self.field
-        return self.replicas, self.lead, field.load, field.cost, state.current, state.load
+        return self.replicas, self.lead, field.load, field.cost, *state.columns()
 
     def set_leader(self, row: int, broker: int) -> None:
         """Let another of its replicas lead a row."""

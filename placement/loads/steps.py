@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from placement.arrays import Float64Array, Int64Array
+from placement.arrays import Float64Array, Int64Array, by_group
 from placement.errors import InvalidLimitError
 from placement.fleet import Fleet
 from placement.loads.bound import Held, received, shed
@@ -153,7 +153,7 @@ def _bound(layout: Layout, asked: LoadTerms, band: Share, lost: int) -> int:
         return lost
     row, slot = np.nonzero((problem.origin >= 0) & (problem.origin < n) & ~problem.pinned)
     broker = problem.origin[row, slot].astype(np.int64)
-    order = np.argsort(broker, kind="stable")
+    order = by_group(broker)
     held = Held(problem.row[row[order]], broker[order])
     able = np.zeros(layout.size.size, np.bool_)
     able[problem.row] = True

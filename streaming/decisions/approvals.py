@@ -11,7 +11,7 @@ from placement.model import NO_BROKER
 from streaming.decisions.decision import Answer, Decision, History, NoEffect, Stale, balance
 from streaming.errors import RejectedEvent
 from streaming.events import PlanApproved, PlanProgress, PlanRejected, PlanRolledBack, PreferredElectionRequested
-from streaming.moves import TopicMoves, change_of, moved_replicas
+from streaming.moves import TopicMoves, change_of, load_after, moved_replicas
 from streaming.soundness import factors_after
 from streaming.state import ClusterState
 from streaming.version import Numbers, PlanVersion
@@ -101,9 +101,6 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
     check = verify_moves(change, [b.to_core() for b in members], replication_factors=factors_after(change))
     if not check:
         raise RejectedEvent(f"version {event.plan_version} cannot be undone: {check.violations[0]}")
-    after = state.load
-    for block in moves:
-        after = after.subtract(block.before).add(block.after)
     moved = moved_replicas(moves)
     return Decision(
         "rollback",
@@ -115,7 +112,7 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
             moved_replicas=moved,
             lower_bound=moved,
             before=balance(state.load, members),
-            after=balance(after, members),
+            after=balance(load_after(state.load, moves), members),
         ),
     )
 

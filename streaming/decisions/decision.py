@@ -12,7 +12,7 @@ import numpy as np
 
 from placement import Load, LoadReport, Replan
 from streaming.loads.records import BrokerLimits, TopicLoads
-from streaming.moves import TopicMoves
+from streaming.moves import TopicMoves, load_after
 from streaming.state import ClusterState
 from streaming.version import (
     Approval,
@@ -79,9 +79,6 @@ def numbers_of(
     plan: Replan, state: ClusterState, brokers: Sequence[BrokerRecord], moves: Sequence[TopicMoves]
 ) -> Numbers:
     """The numbers of a replan, with the balance of the whole cluster before and after."""
-    after = state.load
-    for block in moves:
-        after = after.subtract(block.before).add(block.after)
     return Numbers(
         partitions_changed=sum(m.partitions.size for m in moves),
         moved_replicas=plan.moved_replicas,
@@ -90,7 +87,7 @@ def numbers_of(
         optimal=plan.optimal,
         leader_changes=plan.leader_changes,
         before=balance(state.load, brokers),
-        after=balance(after, brokers),
+        after=balance(load_after(state.load, moves), brokers),
         loads=None if plan.loads is None else _load_numbers(plan.loads),
     )
 

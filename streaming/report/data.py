@@ -14,7 +14,7 @@ from placement import Load
 from placement.model import NO_BROKER, Int32Array
 from streaming.folding import flat_moves
 from streaming.history import History
-from streaming.moves import canonical, matrices
+from streaming.moves import canonical, load_after, matrices
 from streaming.pruning import Span
 from streaming.report.weights import load_data
 from streaming.state import ClusterState
@@ -40,9 +40,7 @@ def report_data(history: History, cluster: str, version: int | None) -> dict[str
     before = history.state(cluster, version - 1) if version > 1 else ClusterState(cluster)
     records = before.brokers | {b.broker_id: b for b in plan.broker_changes}
     brokers = [b for _, b in sorted(records.items()) if b.state in MEMBERS]
-    after = before.load
-    for block in plan.moves:
-        after = after.subtract(block.before).add(block.after)
+    after = load_after(before.load, plan.moves)
     moves = list(canonical(plan.moves))[:LONGEST_TABLE]
     loads = load_data(history, before, plan)
     return {
