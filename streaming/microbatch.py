@@ -20,6 +20,7 @@ from streaming.config import Config, parse_bytes, parse_duration
 from streaming.errors import JobError
 from streaming.events import PlanProgress
 from streaming.fleet import plan_on_executors
+from streaming.garbage import few_collections
 from streaming.journal import quarantine_to_arrow, versions_to_arrow
 from streaming.monitoring.measures import Measures, Upkeep, measure, measures_to_arrow
 from streaming.projections import Projector, brought
@@ -73,7 +74,8 @@ class MicroBatches:
             if self._stopping:
                 raise JobError("the job was asked to stop; this batch is taken up at the next start")
         try:
-            self._run(batch.sparkSession, batch, batch_id)
+            with few_collections():
+                self._run(batch.sparkSession, batch, batch_id)
         except BaseException as error:
             self._memory = None
             self.failure = error

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
-from typing import Final
 
 from streaming.cli.main import cli
+from streaming.garbage import SELDOM
 
 
 class WithoutPandas:
@@ -25,15 +25,11 @@ class WithoutPandas:
             raise ModuleNotFoundError("commands do without pandas", name=fullname)
 
 
-_COLLECTED_AFTER: Final = 200_000
-"""Rows are made by the hundred thousand and hold no cycles: looking for some every 700 takes a third of the time."""
-
-
 def main() -> None:
     """Entry point of ``replica-planner``."""
     if sys.argv[1:2] != ["run"]:  # Spark needs pandas
         sys.meta_path.insert(0, WithoutPandas())
-        gc.set_threshold(_COLLECTED_AFTER, 50, 50)
+        gc.set_threshold(*SELDOM)
     sys.exit(cli.main(standalone_mode=True))
 
 

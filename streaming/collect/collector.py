@@ -116,15 +116,23 @@ class Collector:
             self._memory = memory
 
     def _look(self) -> Snapshot:
+        if self._admin is not None:
+            try:
+                return self._ask()
+            except (KafkaError, OSError):
+                # A client goes on asking brokers that are gone; a new one finds those that are there.
+                self._disconnect()
         try:
-            if self._admin is None:
-                patience, self._patience = self._patience, _MOST_SECONDS
-                self._admin = self._connection.admin(patience, _REQUEST_SECONDS)
-            snapshot = read_snapshot(self._admin)
+            return self._ask()
         except (KafkaError, OSError) as error:
-            # A client goes on asking brokers that are gone; a new one finds those that are there.
             self._disconnect()
             raise self._connection.failed("does not answer", error) from error
+
+    def _ask(self) -> Snapshot:
+        if self._admin is None:
+            patience, self._patience = self._patience, _MOST_SECONDS
+            self._admin = self._connection.admin(patience, _REQUEST_SECONDS)
+        snapshot = read_snapshot(self._admin)
         self._patience = _SOON_SECONDS
         self._connection = self._connection.through(f"{b.host}:{b.port}" for b in snapshot.brokers if not b.fenced)
         return snapshot
