@@ -25,17 +25,23 @@ _PORTS: Final = range(20_000, 32_000)
 """Below those that systems hand out, so that nobody takes one before its broker is up."""
 
 
+_given: Final[set[int]] = set()
+
+
 def free_port() -> int:
-    """A port that nothing listens on."""
+    """A port that nothing listens on, and that this process was not given before."""
     while True:
         port = random.choice(_PORTS)
+        if port in _given:
+            continue  # its broker may not have got as far as listening
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind(("localhost", port))
             except OSError:
                 continue
-            return port
+        _given.add(port)
+        return port
 
 
 class LocalKafka:
