@@ -75,13 +75,14 @@ class JobFolder:
     def delta(self, table: str) -> DeltaTable:
         return DeltaTable(self.tables / table)
 
-    def rows(self, table: str) -> list[dict[str, Any]]:
-        """The rows without what depends on the run, in an order that does not."""
+    def rows(self, table: str, *, batches: bool = True) -> list[dict[str, Any]]:
+        """The rows without what depends on the run, in an order that does not; on request without their batches."""
         rows = self.delta(table).to_pyarrow_table().to_pylist()
         for row in rows:
             # What the last tick of a run brings is numbered by the clock.
             row["batch_id"] = min(row.get("batch_id", 0), TICK)
-        kept = [{name: value for name, value in row.items() if name not in RUN_DEPENDENT} for row in rows]
+        dependent = RUN_DEPENDENT if batches else (*RUN_DEPENDENT, "batch_id")
+        kept = [{name: value for name, value in row.items() if name not in dependent} for row in rows]
         return sorted(kept, key=lambda row: json.dumps(row, default=str, sort_keys=True))
 
     def received(self) -> list[tuple[str, str, str]]:

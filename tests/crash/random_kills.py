@@ -44,7 +44,8 @@ def strike(seed: int, spark: SparkSession, folder: Path) -> Outcome:
     killed = [_kill(struck, draw.randrange(len(history)), draw) for _ in range(kills)]
     struck.run(spark)
     sent = sorted(f"{n:02}.jsonl:{line}" for n, lines in enumerate(history) for line in range(1, len(lines) + 1))
-    differences = [table for table in TABLES if struck.rows(table) != calm.rows(table)]
+    # After a restart there may be a batch in which nothing but time passes, and then later ones have other numbers.
+    differences = [table for table in TABLES if struck.rows(table, batches=False) != calm.rows(table, batches=False)]
     if [place for place, _, _ in struck.received()] != sent:
         differences.append("lines without exactly one outcome")
     return Outcome(seed, len(sent), tuple(batch for batch in killed if batch is not None), tuple(differences))
