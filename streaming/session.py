@@ -36,6 +36,9 @@ ALWAYS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    # From Spark 4.1 on Delta's parser forgets the parameters of a query (delta-io/delta#7640), unless they are bound by
+    # the analyser, as they were before.
+    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # Spark's own pattern, and what it lacks: the login and the private key of a Kafka source.
     "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|jaas[.]config|keystore[.]key",

@@ -182,6 +182,10 @@ def _runtime() -> dict[str, str]:
     return {name: _licence(name) for name in sorted(always)}
 
 
+_SPDX = {"Apache Software License": "Apache-2.0", "MIT License": "MIT"}
+"""Names of older metadata, as newer releases of the same packages give them."""
+
+
 def _licence(name: str) -> str:
     about = metadata.metadata(name)
     stated = about.get("License-Expression") or ""
@@ -189,7 +193,8 @@ def _licence(name: str) -> str:
         line.rsplit(" :: ", 1)[-1] for line in about.get_all("Classifier") or [] if line.startswith("License")
     ]
     text = (about.get("License") or "").strip().splitlines()
-    return stated or ", ".join(classified) or (text[0] if text else "see its page")
+    found = stated or ", ".join(classified) or (text[0] if text else "see its page")
+    return _SPDX.get(found, found)
 
 
 def main() -> None:
