@@ -23,8 +23,8 @@ from tests.docs.console import COMMAND, Step, Terminal, beginning, play, steps
 ROOT = Path(__file__).parents[2]
 
 ELSEWHERE = {
-    "docs/collect.md": "tests/live_kafka/test_pages.py plays it on a real cluster",
-    "docs/apply.md": "tests/live_kafka/test_pages.py plays it on a real cluster",
+    "docs/collect.md": "tests/live_kafka/test_live_pages.py plays it on a real cluster",
+    "docs/apply.md": "tests/live_kafka/test_live_pages.py plays it on a real cluster",
     "CONTRIBUTING.md": "the commands are those that run these tests",
 }
 """Pages whose commands other tests run."""
