@@ -43,10 +43,10 @@ class Arcs:
         self.source = replicas[rows, leading][self.row]
         self.price = self.cost - cost[rows, leading].astype(np.int32)[self.row]
 
-    def of_rows(self, rows: Int64Array | Int32Array) -> Int64Array:
-        """The places of the given rows."""
+    def of_rows(self, rows: Int64Array | Int32Array) -> tuple[Int64Array, Int64Array]:
+        """The places of the given rows, row by row, and how many each of the rows has."""
         count = self._first[rows + 1] - self._first[rows]
-        return np.repeat(self._first[rows] - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+        return np.repeat(self._first[rows] - np.cumsum(count) + count, count) + np.arange(int(count.sum())), count
 
     def hand_over(self, chosen: Int64Array) -> None:
         """Let these places lead; rows and their brokers at most once in each role."""
@@ -54,7 +54,7 @@ class Arcs:
         self.load -= np.bincount(self.source[chosen], minlength=self.load.size)
         self.load += np.bincount(broker, minlength=self.load.size)
         self.leading[row] = self.place[chosen]
-        places, count = self.of_rows(row), self._first[row + 1] - self._first[row]
+        places, count = self.of_rows(row)
         self.source[places] = np.repeat(broker, count)
         self.price[places] = self.cost[places] - np.repeat(self.cost[chosen], count)
 
@@ -140,7 +140,7 @@ def _tight_still(
     """The same after some rows got other leaders: only their places have to be looked at again."""
     changed = np.zeros(arcs.leading.size, np.bool_)
     changed[handed_over] = True
-    again = _tight(arcs, part, distance, arcs.of_rows(handed_over))
+    again = _tight(arcs, part, distance, arcs.of_rows(handed_over)[0])
     return np.sort(np.concatenate([tight[np.flatnonzero(~changed[arcs.row[tight]])], again]))
 
 

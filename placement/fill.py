@@ -143,8 +143,9 @@ def _exchange(state: State, index: int, places: tuple[Int64Array, Int64Array], a
         other = first + np.flatnonzero((broker != NO_BROKER) & admitted[broker] & (row[part] != row[index]))
         fits = np.flatnonzero(state.accepts(row[other], slot[other], np.full(other.size, seat, np.int32)))
         if fits.size:
-            both = np.array([other[fits[0]], index])
-            state.put(row[both], slot[both], np.array([seat, state.current[row[both[0]], slot[both[0]]]]))
+            partner = other[fits[0]]
+            both = np.array([partner, index])
+            state.put(row[both], slot[both], np.array([seat, broker[partner - first]]))
             return True
     return False
 

@@ -10,7 +10,7 @@ from placement.arrays import BoolArray, Int64Array
 from placement.fleet import Fleet, count_in_rack
 from placement.model import NO_BROKER, Int32Array
 from placement.targets import Room
-from placement.window import highest, lowest
+from placement.window import fewest, highest, lowest, most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,11 +101,11 @@ class Problem:
 
     def most(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
         """Most replicas of each row in the given rack, unless more of them cannot leave."""
-        return np.minimum(self.level[rows], self.size(rows, rack))
+        return most(self.level[rows], self.size(rows, rack))
 
     def fewest(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
         """Fewest replicas of each row in the given rack, unless more of them cannot leave."""
-        return np.minimum(np.maximum(self.level[rows] - 1, 0), self.size(rows, rack))
+        return fewest(self.level[rows], self.size(rows, rack))
 
     def room(self) -> Room:
         """The bounds that any plan has to keep, over usable brokers."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.arrays import BoolArray, Int64Array
-from placement.fleet import count_in_rack
 from placement.leaders import NEVER, elect
 from placement.model import NO_BROKER, Int32Array
 from placement.state import State
@@ -85,7 +84,7 @@ def _above(state: State, rows: Int64Array, bound: Callable[[Int64Array, Int32Arr
     for slot in range(replicas.shape[1]):
         at = np.flatnonzero(result[:, slot])
         rack = fleet.rack[replicas[at, slot]]
-        result[at, slot] = count_in_rack(fleet, replicas[at], rack) > bound(rows[at], rack)
+        result[at, slot] = state.in_rack(rows[at], rack) > bound(rows[at], rack)
     return result
 
 

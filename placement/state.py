@@ -106,11 +106,11 @@ class State:
         """Whether a replica of each row may leave its rack, -1 for none, for another one."""
         problem = self.problem
         # Replicas that cannot leave are among those counted here, so they never decide.
-        count = self._count(row, rack)
+        count = self.in_rack(row, rack)
         result = count < problem.most(row, rack)
         moved = np.flatnonzero(result & (source != NO_BROKER))
         left, of = source[moved], row[moved]
-        result[moved] = self._count(of, left) > problem.fewest(of, left)
+        result[moved] = self.in_rack(of, left) > problem.fewest(of, left)
         # Only from level 2 on can a rack be below its window, and then there are few racks.
         filled = np.flatnonzero(result & (source == NO_BROKER) & (problem.level[row] > 1))
         if filled.size:
@@ -120,7 +120,7 @@ class State:
             result[filled] = ~tight | below
         return result
 
-    def _count(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
+    def in_rack(self, rows: Int64Array, rack: Int32Array) -> Int64Array:
         """Replicas of each row in the given rack; arguments pair up, shape ``(m,)``."""
         return np.asarray((self._racks.take(rows, axis=1) == rack).sum(axis=0))
 
@@ -131,5 +131,5 @@ class State:
         deep = np.flatnonzero(problem.level[rows] > 1)
         for rack in range(problem.fleet.rack_size.size if deep.size else 0):
             where = np.full(deep.size, rack, np.int32)
-            result[deep] += np.maximum(problem.fewest(rows[deep], where) - self._count(rows[deep], where), 0)
+            result[deep] += np.maximum(problem.fewest(rows[deep], where) - self.in_rack(rows[deep], where), 0)
         return result

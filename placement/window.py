@@ -31,9 +31,19 @@ def levels(replication_factor: Int64Array, size: Int64Array, stay: Int64Array) -
 
 def highest(level: Int64Array, size: Int64Array, stay: Int64Array) -> Int64Array:
     """The most replicas that the rack may hold; arguments broadcast."""
-    return np.maximum(stay, np.minimum(level, size))
+    return np.maximum(stay, most(level, size))
 
 
 def lowest(level: Int64Array, size: Int64Array, stay: Int64Array) -> Int64Array:
     """The fewest replicas that the rack may hold; arguments broadcast."""
-    return np.maximum(stay, np.minimum(np.maximum(level - 1, 0), size))
+    return np.maximum(stay, fewest(level, size))
+
+
+def most(level: Int64Array, size: Int64Array) -> Int64Array:
+    """The most that the rack may hold, unless more of them cannot leave; arguments broadcast."""
+    return np.minimum(level, size)
+
+
+def fewest(level: Int64Array, size: Int64Array) -> Int64Array:
+    """The fewest that the rack may hold, unless more of them cannot leave; arguments broadcast."""
+    return np.minimum(np.maximum(level - 1, 0), size)
