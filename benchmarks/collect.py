@@ -19,10 +19,11 @@ from kafka import KafkaAdminClient
 
 from examples.local_kafka import LocalKafka
 from examples.local_kafka.cluster import SESSION_TIMEOUT
+from streaming.amounts import parse_duration
 from streaming.collect.collector import Collector, watch
 from streaming.collect.loads import observed
 from streaming.collect.measuring import Look, look_at_loads
-from streaming.config import Collect, Kafka, parse_config, parse_duration
+from streaming.config import Collect, Kafka, parse_config
 from streaming.events import AnyEvent, encode
 from streaming.live.connection import Connection
 from streaming.live.snapshot import read_snapshot

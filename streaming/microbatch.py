@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.amounts import parse_bytes, parse_duration
 from streaming.batch import BatchResult, Memory, plan_batch
 from streaming.behind import Behind
-from streaming.config import Config, parse_bytes, parse_duration
+from streaming.config import Config
 from streaming.errors import JobError
 from streaming.events import PlanProgress
 from streaming.fleet import plan_on_executors

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, assert_never
 
+from streaming.amounts import bytes_text
 from streaming.apply.steps import (
     AddPartitions,
     Cancel,
@@ -22,7 +23,6 @@ from streaming.apply.steps import (
 from streaming.apply.tasks import Place, Replicas
 
 _NAMED: Final = 5
-_UNITS: Final = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 
 def headline(step: Step) -> str:  # noqa: PLR0911 - one line a kind of step
@@ -93,14 +93,6 @@ def places_text(places: Sequence[Place]) -> str:
     if len(places) > _NAMED:
         return f"{len(places)} partitions"
     return ", ".join(f"{topic}-{partition}" for topic, partition in places)
-
-
-def bytes_text(amount: float) -> str:
-    """An amount of data, such as ``1.5 MB``, in powers of ten."""
-    for unit, size in _UNITS:
-        if amount >= size:
-            return f"{amount / size:.1f} {unit}"
-    return f"{amount:.0f} B"
 
 
 def _ids(brokers: Sequence[int]) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from streaming.amounts import bytes_text
 from streaming.apply.cluster import Cluster
-from streaming.apply.explain import bytes_text, counted
+from streaming.apply.explain import counted
 from streaming.apply.seen import Seen
 from streaming.apply.steps import Move, MoveWave
 from streaming.apply.tasks import Place

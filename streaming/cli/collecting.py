@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from streaming.amounts import parse_duration
 from streaming.cli.main import conf_option
-from streaming.config import Config, load_config, parse_duration
+from streaming.config import Config, load_config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -110,14 +110,6 @@ def change(before: str, after: str) -> str:
     return after if before == after else f"{before} → {after}"
 
 
-def bytes_text(amount: int) -> str:
-    """An amount of bytes in the unit that suits it, such as ``1.5 GB``."""
-    for unit, size in (("TB", 1 << 40), ("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if amount >= size:
-            return f"{amount / size:.1f} {unit}"
-    return f"{amount} B"
-
-
 def version_numbers(version: PlanVersion) -> dict[str, Any]:
     """The numbers of a version, for machines and for ``show``."""
     n = version.numbers

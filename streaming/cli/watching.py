@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from streaming.amounts import bytes_text
 from streaming.batch import BatchResult
-from streaming.cli.render import bytes_text
 from streaming.version import EventRecord, Numbers, PlanVersion
 
 _log: Final = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Final
 
-from streaming.cli.render import bytes_text
+from streaming.amounts import bytes_text
 from streaming.config import Policy
 from streaming.history import History
 from streaming.loads.records import MEASURED, UNKNOWN

@@ -10,12 +10,13 @@ from pathlib import Path
 from kafka import KafkaAdminClient
 from msgspec.structs import replace
 
+from streaming.amounts import parse_duration
 from streaming.collect.loads import observed
 from streaming.collect.measuring import look_at_loads
 from streaming.collect.memory import Deliver, LoadMemory, MemoryFile, as_lines, next_moment
 from streaming.collect.rates.source import read_rates
 from streaming.collect.rates.values import Rates
-from streaming.config import Collect, parse_duration
+from streaming.config import Collect
 from streaming.errors import InputError
 from streaming.events import AnyEvent, encode
 from streaming.live.snapshot import Snapshot

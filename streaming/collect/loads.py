@@ -14,10 +14,11 @@ from typing import Final
 
 import msgspec
 
+from streaming.amounts import parse_bytes
 from streaming.collect.ids import identified
 from streaming.collect.measuring import Look, PartitionMeasure, TopicMeasure
 from streaming.collect.rates.values import Rate, Rates
-from streaming.config import Capacities, Capacity, Collect, parse_bytes
+from streaming.config import Capacities, Capacity, Collect
 from streaming.events import AnyEvent, LoadObserved, ObservedLimits, ObservedLoad, ObservedLogDir
 from streaming.live.log_dirs import LogDirs
 

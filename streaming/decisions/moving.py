@@ -12,7 +12,8 @@ import numpy as np
 from placement import PlacementError, Replan, WaveLimits, in_waves, replan, replicas_up, verify
 from placement.model import NO_BROKER, Int32Array
 from placement.verify_loads import limit_problems
-from streaming.config import Policy, parse_bytes
+from streaming.amounts import parse_bytes
+from streaming.config import Policy
 from streaming.decisions.decision import Answer, Decision, NoEffect, numbers_of
 from streaming.errors import PlannerError, RejectedEvent
 from streaming.events import ReplicationFactorChanged

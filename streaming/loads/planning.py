@@ -13,7 +13,8 @@ from placement import Assignment, Band, Broker, Limits, LoadReport, Loads, LogDi
 from placement.loads.model import WEIGHTS
 from placement.loads.share import banded
 from placement.model import NO_BROKER
-from streaming.config import LoadPolicy, parse_bytes
+from streaming.amounts import parse_bytes
+from streaming.config import LoadPolicy
 from streaming.loads.known import KnownLoads
 from streaming.loads.records import UNKNOWN, BrokerLimits, Int64Array
 from streaming.moves import TopicMoves

@@ -12,7 +12,7 @@ from streaming.apply.tasks import Task, task_of, tasks_of
 from tests.streaming.driving import Driver
 from tests.streaming.test_apply_planning import seen, task, text
 
-MB = 1_000_000
+MB = 1 << 20
 THREE = task("t-0 1,2 → 3,2 wave 1", "t-1 1,2 → 3,4 wave 1", "t-2 1,2 → 3,2 wave 2")
 CLUSTER = replace(seen("t-0 1,2", "t-1 1,2", "t-2 1,2"), sizes={("t", 0): 40 * MB, ("t", 1): 10 * MB, ("t", 2): 5 * MB})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.config import FilesSource, KafkaSource, load_config, parse_config, parse_duration
+from streaming.config import FilesSource, KafkaSource, load_config, parse_config
 from streaming.errors import ConfigError
 
 
@@ -81,16 +81,3 @@ def test_the_conf_is_looked_for_in_order(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_named_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
         load_config(tmp_path / "nothing.toml")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("500ms", 0.5), ("2s", 2), ("30 m", 1800), ("1.5h", 5400), ("7d", 604800)]
-)
-def test_durations(text: str, seconds: float) -> None:
-    assert parse_duration(text) == timedelta(seconds=seconds)
-
-
-@pytest.mark.parametrize("text", ["", "5", "m", "-5m", "5 weeks", "99999d"])
-def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match=r"duration|ten years"):
-        parse_duration(text)

@@ -13,8 +13,9 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct, field
 
+from streaming.amounts import parse_duration
 from streaming.collect.rates.values import QUANTITIES, Rate, Rated, Rates, rate_of, rated_of
-from streaming.config import PrometheusRates, parse_duration
+from streaming.config import PrometheusRates
 from streaming.errors import InputError
 
 _SHOWN: Final = 200

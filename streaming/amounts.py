@@ -1,0 +1,50 @@
+"""Durations and amounts of bytes as people write and read them, in conf, on the command line and on the screen."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from functools import lru_cache
+from typing import Final
+
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
+_BYTE_UNITS: Final = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(KB|MB|GB|TB)")
+_LONGEST: Final = timedelta(days=3650)
+
+
+@lru_cache(maxsize=64)
+def parse_duration(text: str) -> timedelta:
+    """Read a duration such as ``500ms``, ``30 s``, ``30m``, ``2h`` or ``7d``.
+
+    Raises:
+        ValueError: not a number with one of these units, or longer than ten years.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is not a duration: write a number and ms, s, m, h or d, as in '30m'")
+    seconds = float(match[1]) * _UNITS[match[2]]
+    if seconds > _LONGEST.total_seconds():
+        raise ValueError(f"{text!r} is longer than ten years")
+    return timedelta(seconds=seconds)
+
+
+def parse_bytes(text: str) -> int:
+    """Read an amount of bytes such as ``512MB`` or ``2GB``.
+
+    Raises:
+        ValueError: not a number with one of these units.
+    """
+    match = _BYTES.fullmatch(text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is no amount of bytes: write a number and KB, MB, GB or TB, as in '1GB'")
+    return int(float(match[1]) * _BYTE_UNITS[match[2]])
+
+
+def bytes_text(amount: float) -> str:
+    """An amount of bytes in the unit that suits it, such as ``1.5 GB``; units are what :func:`parse_bytes` reads."""
+    for unit, size in reversed(_BYTE_UNITS.items()):
+        if amount >= size:
+            return f"{amount / size:.1f} {unit}"
+    return f"{amount:.0f} B"

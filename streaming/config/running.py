@@ -1,0 +1,71 @@
+"""Where the tables are, how the job runs, and how it is watched."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from streaming.amounts import parse_bytes, parse_duration
+from streaming.config.kinds import Count, Text
+
+
+class Tables(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the Delta tables are, a folder or a storage URL, and for how long they must answer questions of the past.
+
+    The audit window is set when a table is created; the journal itself is never shortened.
+    """
+
+    root: Text = ".data/tables"
+    audit_window: str = "90d"
+
+    def __post_init__(self) -> None:
+        """Reject durations that cannot be read, while file and key are still known."""
+        parse_duration(self.audit_window)
+
+    @property
+    def window(self) -> timedelta:
+        """How far back Delta's own time travel reaches."""
+        return parse_duration(self.audit_window)
+
+
+class Job(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the streaming query runs.
+
+    ``memory`` bounds the cluster states that the driver keeps; others are read again when they are needed. A batch
+    whose events concern at least ``executors_from`` partitions, in several clusters, is planned on Spark's executors.
+    """
+
+    checkpoint: Text = ".data/checkpoint"
+    trigger: Literal["processing-time", "available-now"] = "processing-time"
+    interval: str = "1s"
+    projection_interval: str = "5s"
+    maintenance_interval: str = "1d"
+    memory: str = "1GB"
+    executors_from: Count = 200_000
+
+    def __post_init__(self) -> None:
+        """Reject durations that cannot be read, while file and key are still known."""
+        parse_duration(self.interval)
+        parse_duration(self.projection_interval)
+        parse_duration(self.maintenance_interval)
+        parse_bytes(self.memory)
+
+
+class Monitoring(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the job is watched: what its log looks like, who may read its numbers, and where its heartbeat is.
+
+    Prometheus is served where a port is named. The heartbeat is a file; without a name it is ``.heartbeat`` beside the
+    tables, if those are in a folder.
+    """
+
+    log: Literal["text", "json"] = "text"
+    metrics_port: Annotated[int, Meta(ge=0, le=65535)] | None = None
+    metrics_address: Text = "127.0.0.1"
+    metrics_interval: str = "30s"
+    heartbeat: Text | None = None
+
+    def __post_init__(self) -> None:
+        """Reject durations that cannot be read, while file and key are still known."""
+        parse_duration(self.metrics_interval)

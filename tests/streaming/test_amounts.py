@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.amounts import bytes_text, parse_bytes, parse_duration
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("500ms", 0.5), ("2s", 2), ("30 m", 1800), ("1.5h", 5400), ("7d", 604800)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert parse_duration(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("text", ["", "5", "m", "-5m", "5 weeks", "99999d"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match=r"duration|ten years"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(("text", "amount"), [("1KB", 1024), ("1.5 MB", 3 << 19), ("2GB", 2 << 30), ("3 TB", 3 << 40)])
+def test_amounts_of_bytes(text: str, amount: int) -> None:
+    assert parse_bytes(text) == amount
+
+
+@pytest.mark.parametrize("text", ["", "5", "MB", "-5MB", "5 kB", "5 MiB"])
+def test_what_is_no_amount_of_bytes(text: str) -> None:
+    with pytest.raises(ValueError, match="amount of bytes"):
+        parse_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("amount", "expected"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KB"), (2 << 20, "2.0 MB"), (5 << 40, "5.0 TB")]
+)
+def test_bytes_in_words(amount: float, expected: str) -> None:
+    assert bytes_text(amount) == expected
+
+
+@given(st.integers(1 << 10, 1 << 50))
+def test_what_is_written_is_read_as_what_it_was_but_for_rounding(amount: int) -> None:
+    assert parse_bytes(bytes_text(amount)) == pytest.approx(amount, rel=0.05)
