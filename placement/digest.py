@@ -41,4 +41,6 @@ def digest_of(
 
 
 def _trimmed(matrix: Int32Array) -> Int32Array:
+    if not matrix.shape[1] or (matrix[:, -1] != NO_BROKER).any():
+        return matrix
     return matrix[:, : int((matrix != NO_BROKER).sum(axis=1).max(initial=0))]

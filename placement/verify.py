@@ -121,8 +121,9 @@ def verify_moves(
         *checks.kept_off(dict(keep_off or {})),
         *checks.racks(dict(keep_off or {})),
     ]
-    used = {change.topics[i] for i in np.unique(change.topic_index).tolist()}
-    found += [Violation(f"topic {t} is excluded and changes") for t in sorted(used & set(exclude_topics))]
+    if exclude_topics:
+        used = {change.topics[i] for i in np.unique(change.topic_index).tolist()}
+        found += [Violation(f"topic {t} is excluded and changes") for t in sorted(used & set(exclude_topics))]
     return Verification(tuple(found), int(change.partition.size))
 
 
@@ -204,8 +205,10 @@ class _Checks:
         ordered = np.sort(self._after, axis=1)
         twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)).any(axis=1)
         key = self._change.topic_index.astype(np.int64) << 32 | self._change.partition
-        repeated = np.ones(key.size, np.bool_)
-        repeated[np.unique(key, return_index=True)[1]] = False
+        repeated = np.zeros(key.size, np.bool_)
+        if not (key[1:] > key[:-1]).all():
+            repeated[:] = True
+            repeated[np.unique(key, return_index=True)[1]] = False
         return (
             self._violations(gaps, "has no replica or a gap")
             + self._violations(twice, "names a broker more than once")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+
+import pyarrow as pa
 
 from streaming.config import Config, Policy
 from streaming.decisions.decision import History
@@ -20,13 +22,14 @@ NEVER = -1
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What one micro-batch brought."""
+    """What one micro-batch brought; ``encoded`` are the versions of some clusters as rows of the journal, by name."""
 
     batch_id: int
     batch_time: datetime
     versions: Sequence[PlanVersion]
     unplanned: Sequence[EventRecord]
     progress: Sequence[PlanProgress]
+    encoded: Mapping[str, pa.Table] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +45,12 @@ class ClusterWork:
 
 @dataclass(frozen=True, slots=True)
 class ClusterResult:
-    """What came of it."""
+    """What came of it; ``encoded`` are the versions as rows of the journal, if they travelled so."""
 
     versions: Sequence[PlanVersion]
     unplanned: Sequence[EventRecord]
     progress: Sequence[PlanProgress]
+    encoded: pa.Table | None = None
 
 
 Loader = Callable[[Sequence[str]], dict[str, ClusterState]]
@@ -170,6 +174,7 @@ def plan_batch(
         [version for result in results for version in result.versions],
         unplanned + [event for result in results for event in result.unplanned],
         [report for result in results for report in result.progress],
+        {name: result.encoded for name, result in planned.items() if result.encoded is not None},
     )
 
 

@@ -1,73 +1,126 @@
-"""Many clusters at once: their states travel to Spark's executors, the plan versions travel back.
+"""Many clusters at once: their states and lines travel to Spark's executors, rows of the journal travel back.
 
-A cluster is planned by the same code on the same values, so the bytes are the same wherever it happens.
+A cluster is planned by the same code on the same values, so the bytes are the same wherever it happens. What is large
+travels as Arrow: there it is made once, on many cores, and appended as it comes.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from streaming.batch import ClusterResult, ClusterWork, plan_alone
 from streaming.errors import PlannerError
-from streaming.events import PlanRolledBack
+from streaming.events import Line, PlanRolledBack, TopicEvent, decode
+from streaming.garbage import few_collections
+from streaming.journal import versions_from_arrow, versions_to_arrow
+from streaming.schemas import PLANS
 from streaming.state import ClusterState
 from streaming.version import PlanVersion
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_ROWS: Final = pa.schema([pa.field("cluster_id", pa.string()), pa.field("content", pa.binary())])
-_COLUMNS: Final = "cluster_id string, content binary"
+LINE: Final = 20
+"""A line takes about as long as the planner looks at so many partitions."""
+
+_WORK: Final = pa.schema([pa.field("cluster_id", pa.string()), pa.field("work", pa.binary())])
+_RESULTS: Final = pa.schema(
+    [pa.field("cluster_id", pa.string()), pa.field("rows", pa.binary()), pa.field("rest", pa.binary())]
+)
+_COLUMNS: Final = "cluster_id string, rows binary, rest binary"
 
 
 def plan_on_executors(
-    spark: SparkSession, work: Sequence[tuple[ClusterState, ClusterWork]], at_least: int
+    spark: SparkSession,
+    work: Sequence[tuple[ClusterState, ClusterWork]],
+    at_least: int,
+    app_id: str,
+    batch_id: int,
 ) -> dict[str, ClusterResult]:
-    """Plan several clusters on the executors, if together they have ``at_least`` partitions; else none.
+    """Plan several clusters on the executors, if together they weigh ``at_least`` so much; else none.
 
     Clusters that failed there, or that need the journal, are left out: the driver plans them.
     """
     there = [(state, each) for state, each in work if not _needs_journal(each)]
-    if len(there) < 2 or sum(_partitions(state) for state, _ in there) < at_least:
+    if len(there) < 2 or sum(weight(state, each) for state, each in there) < at_least:
         return {}
-    rows = pa.table(
-        [pa.array([each.cluster_id for _, each in there]), pa.array([pickle.dumps(pair) for pair in there])],
-        schema=_ROWS,
+    packed = pa.table(
+        [pa.array([each.cluster_id for _, each in there]), pa.array([_packed(*pair) for pair in there], pa.binary())],
+        schema=_WORK,
     )
-    frame = spark.createDataFrame(rows).repartition("cluster_id")
-    planned = frame.mapInArrow(_plan_rows, _COLUMNS).toArrow()
+    frame = spark.createDataFrame(packed).repartition(_tasks(spark, len(there)))
+    planned = frame.mapInArrow(partial(_plan_rows, app_id, batch_id), _COLUMNS).toArrow()
     return {
-        cluster: pickle.loads(content)
-        for cluster, content in zip(planned["cluster_id"].to_pylist(), planned["content"].to_pylist(), strict=True)
-        if content is not None
+        cluster.as_py(): _unpacked(rows, rest)
+        for cluster, rows, rest in zip(*planned.itercolumns(), strict=True)
+        if rows.is_valid
     }
 
 
-def _partitions(state: ClusterState) -> int:
-    return sum(layout.partitions.size for layout in state.topics.values())
+def weight(state: ClusterState, work: ClusterWork) -> int:
+    """About what planning takes, in partitions that are looked at.
+
+    News about a topic takes as long in a large cluster as in a small one; all else, and time, may move everything.
+    """
+    lines = LINE * len(work.lines)
+    if work.lines and all(isinstance(line.event, TopicEvent) for line in work.lines):
+        return lines
+    return lines + sum(layout.partitions.size for layout in state.topics.values())
+
+
+def _tasks(spark: SparkSession, clusters: int) -> int:
+    """How many Spark partitions to make: a number that is asked for is not made smaller by adaptive execution."""
+    wanted = spark.conf.get("spark.sql.shuffle.partitions") or ""
+    return min(clusters, int(wanted)) if wanted.isdecimal() else clusters
 
 
 def _needs_journal(work: ClusterWork) -> bool:
     return any(isinstance(line.event, PlanRolledBack) for line in work.lines)
 
 
-def _plan_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs on an executor: rows of pickled state and work to rows of pickled results."""
-    for batch in batches:
-        contents = [_plan_row(content) for content in batch.column("content").to_pylist()]
-        yield pa.record_batch([batch.column("cluster_id"), pa.array(contents, pa.binary())], schema=_ROWS)
+def _packed(state: ClusterState, work: ClusterWork) -> bytes:
+    """Lines travel as they were received: decoding them again takes less than packing what was decoded."""
+    lines = [(line.raw, line.place, line.sequence, line.recorded) for line in work.lines]
+    return pickle.dumps((state, replace(work, lines=()), lines))
 
 
-def _plan_row(content: bytes) -> bytes | None:
-    state, work = pickle.loads(content)
+def _received(raw: bytes, place: str, sequence: int, recorded: bool) -> Line:
+    return decode(raw, place)._replace(sequence=sequence, recorded=recorded)
+
+
+def _unpacked(rows: pa.BinaryScalar, rest: pa.BinaryScalar) -> ClusterResult:
+    encoded = pa.ipc.open_stream(rows.as_buffer()).read_all()
+    unplanned, progress = pickle.loads(rest.as_py())
+    return ClusterResult(list(versions_from_arrow(encoded)), unplanned, progress, encoded)
+
+
+def _plan_rows(app_id: str, batch_id: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs on an executor: rows of packed work to rows of packed results."""
+    with few_collections():
+        for batch in batches:
+            for cluster_id, work in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                # A batch each: together they might be more than an Arrow column holds.
+                yield pa.RecordBatch.from_pylist([_plan_row(cluster_id, work, app_id, batch_id)], _RESULTS)
+
+
+def _plan_row(cluster_id: str, packed: bytes, app_id: str, batch_id: int) -> dict[str, Any]:
+    state, work, lines = pickle.loads(packed)
     try:
-        return pickle.dumps(plan_alone(state, work, _no_journal))
+        work = replace(work, lines=[_received(*line) for line in lines])
+        result = plan_alone(state, work, _no_journal)
     except Exception:
-        return None
+        return {"cluster_id": cluster_id}
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, PLANS.schema) as writer:
+        writer.write_table(versions_to_arrow(result.versions, app_id, batch_id))
+    rest = pickle.dumps((result.unplanned, result.progress))
+    return {"cluster_id": cluster_id, "rows": sink.getvalue().to_pybytes(), "rest": rest}
 
 
 def _no_journal(cluster_id: str, plan_version: int) -> PlanVersion | None:

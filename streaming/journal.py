@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, chain, groupby, islice, repeat
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,17 @@ from streaming.schemas import (
     TOPIC_CHANGE_TYPE,
 )
 from streaming.version import Balance, BrokerRecord, EventRecord, LoadNumbers, Numbers, PlanVersion, TopicChange
+
+
+def batch_to_arrow(
+    versions: Sequence[PlanVersion], encoded: Mapping[str, pa.Table], app_id: str, batch_id: int
+) -> pa.Table:
+    """What a batch appends to ``plans``; clusters whose versions are rows already are taken as they are."""
+    tables = [
+        encoded[cluster] if cluster else versions_to_arrow(list(some), app_id, batch_id)
+        for cluster, some in groupby(versions, lambda v: v.cluster_id if v.cluster_id in encoded else "")
+    ]
+    return pa.concat_tables(tables) if tables else PLANS.schema.empty_table()
 
 
 def versions_to_arrow(versions: Sequence[PlanVersion], app_id: str, batch_id: int) -> pa.Table:
@@ -145,24 +157,51 @@ def versions_from_arrow(table: pa.Table) -> Iterator[PlanVersion]:
     """Rows of ``plans`` in the order given. Columns of details that were not read come back empty."""
     for batch in table.to_batches():
         names = set(batch.schema.names)
-        light = [name for name in batch.schema.names if name not in ("moves", "load_changes")]
-        for i, row in enumerate(batch.select(light).to_pylist()):
+        light = [name for name in batch.schema.names if name not in _MANY]
+        rows = batch.select(light).to_pylist()
+        events = _divided(batch, "events", partial(_events, [row["cluster_id"] for row in rows]))
+        changes = _divided(batch, "topic_changes", _topic_changes)
+        for i, row in enumerate(rows):
             moves = from_arrow(_flat(batch.column("moves"), i)) if "moves" in names else []
             loads = loads_from_arrow(_flat(batch.column("load_changes"), i)) if "load_changes" in names else []
             scalars: dict[str, Any] = {name: row.get(name) for name in _SCALARS}
             yield PlanVersion(
                 **scalars,
-                events=[
-                    EventRecord(**{"cluster_id": row["cluster_id"], "payload": ""} | event)
-                    for event in row.get("events") or []
-                ],
+                events=events[i],
                 broker_changes=[BrokerRecord(**b) for b in row.get("broker_changes") or []],
-                topic_changes=[TopicChange(**t) for t in row.get("topic_changes") or []],
+                topic_changes=changes[i],
                 moves=moves,
                 load_changes=loads,
                 limit_changes=limits_from_rows(row.get("limit_changes") or []),
                 numbers=numbers_from_dict(row["metrics"]),
             )
+
+
+_MANY = ("events", "topic_changes", "moves", "load_changes")
+"""Columns that may hold very much in a row, and are read column by column for that."""
+
+_Structs = Callable[[dict[str, pa.Array], list[int]], Iterable[Any]]
+"""Records of the fields of all structs in a column, given how many belong to each row."""
+
+
+def _divided(batch: pa.RecordBatch, name: str, made_of: _Structs) -> list[list[Any]]:
+    """The records of each row; none where the column was not read."""
+    if name not in batch.schema.names:
+        return [[] for _ in range(batch.num_rows)]
+    structs, lengths = batch.column(name).flatten(), batch.column(name).value_lengths().fill_null(0).to_pylist()
+    records = iter(made_of(dict(zip(structs.type.names, structs.flatten(), strict=True)), lengths))
+    return [list(islice(records, n)) for n in lengths]
+
+
+def _events(clusters: Sequence[str], columns: dict[str, pa.Array], lengths: list[int]) -> Iterable[EventRecord]:
+    of_cluster = chain.from_iterable(map(repeat, clusters, lengths))
+    values = {name: column.to_pylist() for name, column in columns.items()}
+    left_out = {"cluster_id": of_cluster, "payload": repeat(""), "sequence": repeat(None)}
+    return map(EventRecord, *({**left_out, **values}[f.name] for f in fields(EventRecord)))
+
+
+def _topic_changes(columns: dict[str, pa.Array], _: list[int]) -> Iterable[TopicChange]:
+    return map(TopicChange, *(columns[f.name].to_pylist() for f in fields(TopicChange)))
 
 
 def _flat(column: pa.ListArray, row: int) -> pa.StructArray:

@@ -22,7 +22,7 @@ from streaming.errors import JobError
 from streaming.events import PlanProgress
 from streaming.fleet import plan_on_executors
 from streaming.garbage import few_collections
-from streaming.journal import quarantine_to_arrow, versions_to_arrow
+from streaming.journal import batch_to_arrow, quarantine_to_arrow
 from streaming.monitoring.measures import Measures, Upkeep, measure, measures_to_arrow
 from streaming.projections import Projector, brought
 from streaming.recovery import find_version, load_memory
@@ -133,7 +133,13 @@ class MicroBatches:
             batch_id,
             self.config,
             partial(find_version, spark, tables),
-            partial(plan_on_executors, spark, at_least=self.config.job.executors_from),
+            partial(
+                plan_on_executors,
+                spark,
+                at_least=self.config.job.executors_from,
+                app_id=self._app_id,
+                batch_id=batch_id,
+            ),
         )
         commit(spark, tables, memory, result, self._app_id)
         memory.committed = batch_id
@@ -202,7 +208,7 @@ def commit(spark: SparkSession, tables: Tables, memory: Memory, result: BatchRes
     if not memory.left_by(batch_id).progress:
         append(PROGRESS, progress_to_arrow(result.progress, app_id, batch_id))
     append(QUARANTINE, quarantine_to_arrow(result.unplanned, app_id, batch_id, result.batch_time))
-    rows = versions_to_arrow(result.versions, app_id, batch_id)
+    rows = batch_to_arrow(result.versions, result.encoded, app_id, batch_id)
     if rows.num_rows:
         memory.journal = tables.append_to_journal(spark, rows, known=memory.journal, user_metadata=metadata)
 

@@ -196,34 +196,42 @@ def _dir_column(moves: Sequence[TopicMoves], n: int) -> pa.Array:
 
 
 def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
-    """The inverse of :func:`to_arrow`; moves of one topic that stand together come back as one."""
+    """The inverse of :func:`to_arrow`; moves of one topic that stand together, ids ascending, come back as one."""
     if not len(array):
         return []
     columns = dict(zip([field.name for field in array.type], array.flatten(), strict=True))
-    names = columns["topic"].dictionary_encode()
-    codes = np.asarray(names.indices)
-    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
-    ends = np.r_[starts[1:], codes.size]
+    topics, codes = _encoded(columns["topic"])
     ids = np.asarray(columns["partition"]).astype(np.int32)
+    # A topic that is created and deleted in one version has two blocks: as one, its rows would count twice.
+    starts = np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]) | (ids[1:] <= ids[:-1])])
+    ends = np.r_[starts[1:], codes.size]
     waves = np.asarray(columns["wave"].fill_null(0)).astype(np.int32)
-    reasons = columns["reason"].to_pylist()
+    divided = np.logical_or.reduceat(waves > 0, starts).tolist()
+    distinct, reason_of = _encoded(columns["reason"])
+    reasons = [distinct[code] for code in reason_of.tolist()]
     olds, news = Matrices(columns["before"]), Matrices(columns["after"])
     roles = _roles_from(columns, len(array))
     dirs = columns.get("log_dirs")
     dirs = None if dirs is None or dirs.null_count == len(dirs) else dirs
     return [
         TopicMoves(
-            names.dictionary[int(codes[lo])].as_py(),
+            topics[topic],
             ids[lo:hi],
             olds.rows(lo, hi),
             news.rows(lo, hi),
             reasons[lo:hi],
-            waves[lo:hi] if waves[lo:hi].any() else None,
+            waves[lo:hi] if in_waves else None,
             roles(lo, hi),
             None if dirs is None else _dirs_of(dirs.slice(lo, hi - lo)),
         )
-        for lo, hi in zip(starts.tolist(), ends.tolist(), strict=True)
+        for topic, lo, hi, in_waves in zip(codes[starts].tolist(), starts.tolist(), ends.tolist(), divided, strict=True)
     ]
+
+
+def _encoded(texts: pa.StringArray) -> tuple[list[str], NDArray[np.int32]]:
+    """The distinct texts, and for each row which of them it has: a text that stands in many rows is made once."""
+    encoded = texts.dictionary_encode()
+    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
 
 
 def _dirs_of(column: pa.ListArray) -> list[tuple[str, ...]] | None:
@@ -262,9 +270,14 @@ class Matrices:
         lengths = np.asarray(array.value_lengths().fill_null(0)).astype(np.int64)
         self._lengths = lengths
         self._offsets = np.r_[0, np.cumsum(lengths)]
+        width = int(lengths.max(initial=0))
+        # Most columns have lists of one length only, and many topics a few rows each.
+        self._even = self._values.reshape(lengths.size, width) if self._values.size == lengths.size * width else None
 
     def rows(self, lo: int, hi: int) -> NDArray[Any]:
         """The lists of a range of rows as a padded matrix, one line each, as wide as the longest of them."""
+        if self._even is not None:
+            return self._even[lo:hi]
         lengths = self._lengths[lo:hi]
         width = int(lengths.max(initial=0))
         result = np.full((hi - lo, width), -1, self._values.dtype)

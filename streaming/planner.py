@@ -6,6 +6,7 @@ one another share a version, and so do changes of brokers that move nothing; eve
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -23,7 +24,7 @@ from streaming.decisions.approvals import (
 )
 from streaming.decisions.brokers import broker_changed, broker_joined, broker_left
 from streaming.decisions.deadlines import deadline_passed, next_burst
-from streaming.decisions.decision import Answer, Decision, History, NoEffect, Stale, balance, moment_text, named
+from streaming.decisions.decision import Answer, Decision, History, NoEffect, Stale, moment_text, named
 from streaming.decisions.loads import load_observed, loads_settled
 from streaming.decisions.moving import rebalance, replication_factor_changed
 from streaming.decisions.observed import assignment_observed
@@ -54,7 +55,7 @@ from streaming.loads.records import BrokerLimits
 from streaming.moves import TopicMoves, change_of, digest
 from streaming.seal import seal_of
 from streaming.state import ClusterState
-from streaming.version import HELD, EventRecord, Numbers, PlanVersion
+from streaming.version import HELD, Balance, EventRecord, Numbers, PlanVersion
 
 _COLLECTED: Final = ("topics", "membership", "loads")
 """Kinds that move nothing: several in a row share a version."""
@@ -103,7 +104,7 @@ class ClusterPlanner:
     _refused: list[EventRecord] = field(default_factory=list)
     _open: list[Decision] = field(default_factory=list)
     _open_events: list[EventRecord] = field(default_factory=list)
-    _open_balance: Numbers = field(default_factory=Numbers)
+    _open_balance: Balance = field(default_factory=Balance)
 
     def handle(self, line: Line) -> None:
         """Take one event in and settle its outcome."""
@@ -222,8 +223,7 @@ class ClusterPlanner:
         if self._open and (decision.kind not in _COLLECTED or decision.kind != self._open[0].kind):
             self._close()
         if not self._open:
-            spread = balance(self.state.load, self.state.members())
-            self._open_balance = Numbers(before=spread, after=spread)
+            self._open_balance = self.state.balance()
         if decision.approval in ("not_required", "approved"):
             decision = self._forgetting(decision)
             self.state.apply(decision.brokers, decision.topics, decision.moves)
@@ -302,11 +302,14 @@ class ClusterPlanner:
             PlannerError: it is not.
         """
         placed = {t.topic for decision in self._open for t in decision.topics if t.strategy == "balanced"}
-        fresh: dict[frozenset[int], list[TopicMoves]] = {}
+        fresh: dict[tuple[frozenset[int], int], list[TopicMoves]] = {}
+        times = Counter[str]()  # a topic that was deleted in between is placed more than once
         for block in moves:
             if block.topic in placed and not block.before.size:
-                fresh.setdefault(self.policy.closed_to(block.topic), []).append(block)
-        for closed, blocks in fresh.items():
+                fresh.setdefault((self.policy.closed_to(block.topic), times[block.topic]), []).append(block)
+            elif not block.after.size:
+                times[block.topic] += 1
+        for (closed, _), blocks in fresh.items():
             check = verify_moves(change_of(blocks), self.state.live_members(closed))
             if not check:
                 raise PlannerError(
@@ -317,9 +320,7 @@ class ClusterPlanner:
 
     def _plain_numbers(self, moves: Sequence[TopicMoves]) -> Numbers:
         changed = sum(block.partitions.size for block in moves)
-        return replace(
-            self._open_balance, partitions_changed=changed, after=balance(self.state.load, self.state.members())
-        )
+        return Numbers(partitions_changed=changed, before=self._open_balance, after=self.state.balance())
 
     def finish(self) -> list[EventRecord]:
         """Close the last version and return the events that no version records."""

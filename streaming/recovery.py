@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from streaming.batch import NEVER, Memory, Partial
 from streaming.journal import versions_from_arrow
 from streaming.loads.columns import LOAD_TYPE, limits_from_rows, loads_from_arrow
-from streaming.moves import TopicMoves, matrices, no_replicas, roles_lookup
+from streaming.moves import Matrices, TopicMoves, no_replicas, roles_lookup
 from streaming.schemas import (
     ASSIGNMENTS,
     BROKER_LIMITS,
@@ -173,18 +173,22 @@ def _take_assignments(states: dict[str, ClusterState], table: pa.Table) -> None:
     changed = (cluster_codes[1:] != cluster_codes[:-1]) | (topic_codes[1:] != topic_codes[:-1])
     starts = np.r_[0, np.flatnonzero(changed) + 1].tolist()
     partitions = np.asarray(table["partition"].combine_chunks())
-    replicas = table["replicas"].combine_chunks()
+    replicas = Matrices(table["replicas"].combine_chunks())
     roles = roles_lookup(*(table[name].combine_chunks() for name in ("leader", "isr", "end_offsets")))
+    names = topics.dictionary.to_pylist()
+    blocks: dict[int, list[TopicMoves]] = {}
     for lo, hi in zip(starts, [*starts[1:], table.num_rows], strict=True):
         block = TopicMoves(
-            topics.dictionary[int(topic_codes[lo])].as_py(),
+            names[topic_codes[lo]],
             partitions[lo:hi],
             no_replicas(hi - lo),
-            matrices(replicas.slice(lo, hi - lo)),
+            replicas.rows(lo, hi),
             [],
             roles=roles(lo, hi),
         )
-        states[clusters.dictionary[int(cluster_codes[lo])].as_py()].apply((), (), [block])
+        blocks.setdefault(int(cluster_codes[lo]), []).append(block)
+    for code, of_cluster in blocks.items():
+        states[clusters.dictionary[code].as_py()].apply((), (), of_cluster)
 
 
 def _take_loads(states: dict[str, ClusterState], loads: pa.Table, limits: pa.Table) -> None:

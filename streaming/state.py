@@ -20,7 +20,7 @@ from placement.model import NO_BROKER, Int32Array
 from placement.verify import Members
 from streaming.loads.known import KnownLoads
 from streaming.moves import Roles, TopicMoves, no_replicas, unknown_roles
-from streaming.version import MEMBERS, BrokerRecord, EventRecord, PlanVersion, TopicChange
+from streaming.version import MEMBERS, Balance, BrokerRecord, EventRecord, PlanVersion, TopicChange
 
 OVERHEAD: Final = 600
 """Bytes that Python takes for a topic, a broker or a clock, names included; measured."""
@@ -91,6 +91,7 @@ class ClusterState:
     _live: _Live | None = None
     _due: Sequence[BrokerRecord] | None = None
     _topic_bytes: int = 0
+    _balance: tuple[Load, Balance] | None = None
 
     def fold(self, version: PlanVersion) -> None:
         """Take over a version from the journal."""
@@ -105,7 +106,7 @@ class ClusterState:
         """Change the layout. Applying the same changes again changes nothing."""
         for broker in brokers:
             self.brokers[broker.broker_id] = broker
-            self._live = self._due = None
+            self._live = self._due = self._balance = None
         blocks = list(moves)
         gone = [self._move(block) for block in blocks]
         self.load = self.load.subtract(*gone).add(*(block.after for block in blocks))
@@ -142,7 +143,7 @@ class ClusterState:
         """Change the layout of a topic; returns the rows that these partitions had."""
         layout = self.topics.get(block.topic)
         if layout is None and block.is_plain:
-            self._keep(block.topic, TopicLayout(block.partitions, block.after))
+            self._keep(block.topic, TopicLayout(_own(block.partitions), _own(block.after)))
             return no_replicas(0)
         layout = layout or TopicLayout(np.zeros(0, np.int32), np.full((0, 0), NO_BROKER, np.int32))
         ids = np.union1d(layout.partitions, block.partitions).astype(np.int32)
@@ -175,6 +176,12 @@ class ClusterState:
     def members(self) -> list[BrokerRecord]:
         """The brokers that belong to the cluster, by id."""
         return [self.brokers[b] for b in sorted(self.brokers) if self.brokers[b].state in MEMBERS]
+
+    def balance(self) -> Balance:
+        """How evenly the brokers are loaded; worked out once for as long as nothing changes."""
+        if self._balance is None or self._balance[0] is not self.load:
+            self._balance = self.load, balance_on(self.load, self.members())
+        return self._balance[1]
 
     def live_fleet(self, excluded: Iterable[int] = ()) -> Fleet:
         """The brokers that new replicas may be placed on, as columns.
@@ -247,6 +254,20 @@ class ClusterState:
         """
         usable = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
         return bool(self.load.replicas.sum() > self.load.replicas_on(usable).sum())
+
+
+def _own(array: Int32Array) -> Int32Array:
+    """The array, or a copy of what is a part of a larger one, which would stay in memory for as long as this does."""
+    return array if array.base is None else array.copy()
+
+
+def balance_on(load: Load, brokers: Iterable[BrokerRecord]) -> Balance:
+    """The fewest and most replicas and preferred leaders on brokers that may hold replicas."""
+    ids = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
+    if not ids.size:
+        return Balance()
+    replicas, leaders = load.on(ids)
+    return Balance(int(replicas.min()), int(replicas.max()), int(leaders.min()), int(leaders.max()))
 
 
 def _roles_after(layout: TopicLayout, block: TopicMoves, ids: Int32Array) -> Roles | None:

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
@@ -32,6 +34,9 @@ _STATISTICS: Final = {
     PLANS.name: "cluster_id,plan_version,batch_id,created_at",
     QUARANTINE.name: "cluster_id,batch_id,received_at",
 }
+
+_FILE: Final = 32 << 20
+"""Bytes in memory that a file is made of where much is appended at once; Spark keeps less than 48 MB in one piece."""
 
 _JOURNAL_WRITER: Final = "replica-planner"
 _LATEST: Final = 20
@@ -126,7 +131,9 @@ class Tables:
         Raises:
             Exception: whatever Spark raises; then nothing was added.
         """
-        writer = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append")
+        files = in_files(rows)
+        frame = spark.createDataFrame(files)
+        writer = (frame if files is not rows else frame.coalesce(1)).write.format("delta").mode("append")
         if self.shared:
             writer = writer.option("txnAppId", app_id).option("txnVersion", batch_id)
         writer.option("userMetadata", user_metadata).save(self.path(table))
@@ -169,6 +176,27 @@ class Tables:
     def _commits(self, spark: SparkSession, newest: int) -> list[Any]:
         """The newest commits of the journal, newest first."""
         return spark.sql(f"DESCRIBE HISTORY {self.identifier(PLANS)} LIMIT {newest}").collect()
+
+
+def in_files(rows: pa.Table) -> pa.Table:
+    """The same rows in chunks, each of which Spark writes as a file: more than one only where there is very much.
+
+    Rows of one cluster that stand together stay together.
+    """
+    count = rows.nbytes // _FILE
+    if count < 2:
+        return rows
+    clusters = rows["cluster_id"].combine_chunks().dictionary_encode()
+    codes = np.asarray(clusters.indices)
+    starts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), rows.num_rows]
+    ends: list[int] = []
+    size = 0
+    for start, end in pairwise(starts):
+        size += rows.slice(start, end - start).nbytes
+        if size * count >= rows.nbytes * (len(ends) + 1):
+            ends.append(end)
+    cuts = pairwise(sorted({0, *ends, rows.num_rows}))
+    return pa.concat_tables(rows.slice(start, end - start).combine_chunks() for start, end in cuts)
 
 
 def _selected(field: pa.Field, table: Table) -> Column:

@@ -33,8 +33,9 @@ class Tables(Struct, frozen=True, forbid_unknown_fields=True):
 class Job(Struct, frozen=True, forbid_unknown_fields=True):
     """How the streaming query runs.
 
-    ``memory`` bounds the cluster states that the driver keeps; others are read again when they are needed. A batch
-    whose events concern at least ``executors_from`` partitions, in several clusters, is planned on Spark's executors.
+    ``memory`` bounds the cluster states that the driver keeps; others are read again when they are needed. A batch of
+    several clusters is planned on Spark's executors where that takes at least as long as looking at ``executors_from``
+    partitions: a line counts for 20, and news that may move everything for all partitions of its cluster besides.
     """
 
     checkpoint: Text = ".data/checkpoint"

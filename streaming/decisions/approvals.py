@@ -8,12 +8,12 @@ import numpy as np
 
 from placement import verify_moves
 from placement.model import NO_BROKER
-from streaming.decisions.decision import Answer, Decision, History, NoEffect, Stale, balance
+from streaming.decisions.decision import Answer, Decision, History, NoEffect, Stale
 from streaming.errors import RejectedEvent
 from streaming.events import PlanApproved, PlanProgress, PlanRejected, PlanRolledBack, PreferredElectionRequested
 from streaming.moves import TopicMoves, change_of, load_after, moved_replicas
 from streaming.soundness import factors_after
-from streaming.state import ClusterState
+from streaming.state import ClusterState, balance_on
 from streaming.version import Numbers, PlanVersion
 
 _UNDOABLE: Final = ("heal", "rebalance", "replication_factor", "rollback", "observation")
@@ -111,8 +111,8 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
             partitions_changed=sum(block.partitions.size for block in moves),
             moved_replicas=moved,
             lower_bound=moved,
-            before=balance(state.load, members),
-            after=balance(load_after(state.load, moves), members),
+            before=state.balance(),
+            after=balance_on(load_after(state.load, moves), members),
         ),
     )
 
@@ -156,7 +156,7 @@ def preferred_election_requested(state: ClusterState, event: PreferredElectionRe
     if not blocks:
         return NoEffect("no partition has a live preferred leader")
     count = sum(block.partitions.size for block in blocks)
-    spread = balance(state.load, state.members())
+    spread = state.balance()
     return Decision(
         "election",
         f"preferred leaders of {count} partitions to be elected",

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil
 from typing import Final
 
-import numpy as np
-
-from placement import Load, LoadReport, Replan
+from placement import LoadReport, Replan
 from streaming.loads.records import BrokerLimits, TopicLoads
 from streaming.moves import TopicMoves, load_after
-from streaming.state import ClusterState
+from streaming.state import ClusterState, balance_on
 from streaming.version import (
     Approval,
-    Balance,
     BrokerRecord,
     Kind,
     LoadNumbers,
@@ -66,15 +63,6 @@ Answer = Decision | NoEffect | Stale
 MAX_NAMED: Final = 3
 
 
-def balance(load: Load, brokers: Iterable[BrokerRecord]) -> Balance:
-    """The fewest and most replicas and preferred leaders on brokers that may hold replicas."""
-    ids = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
-    if not ids.size:
-        return Balance()
-    replicas, leaders = load.replicas_on(ids), load.leaders_on(ids)
-    return Balance(int(replicas.min()), int(replicas.max()), int(leaders.min()), int(leaders.max()))
-
-
 def numbers_of(
     plan: Replan, state: ClusterState, brokers: Sequence[BrokerRecord], moves: Sequence[TopicMoves]
 ) -> Numbers:
@@ -86,8 +74,8 @@ def numbers_of(
         gap=plan.moved_replicas - plan.lower_bound,
         optimal=plan.optimal,
         leader_changes=plan.leader_changes,
-        before=balance(state.load, brokers),
-        after=balance(load_after(state.load, moves), brokers),
+        before=balance_on(state.load, brokers),
+        after=balance_on(load_after(state.load, moves), brokers),
         loads=None if plan.loads is None else _load_numbers(plan.loads),
     )
 

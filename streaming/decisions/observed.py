@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from placement import Assignment, PlacementError
 from placement.model import NO_BROKER, Int32Array
 from streaming.config import Policy
-from streaming.decisions.decision import Decision, History, NoEffect, balance
+from streaming.decisions.decision import Decision, History, NoEffect
 from streaming.errors import RejectedEvent
 from streaming.events import AssignmentObserved, ObservedPartition
 from streaming.moves import NO_OFFSET, Roles, TopicMoves, moved_replicas, unknown_roles
@@ -129,7 +129,7 @@ def _drift(state: ClusterState, topics: Sequence[_Topic], policy: Policy, drifte
     blocks = [t.moves(t.drifted, "drifted", back=restore) for t in topics]
     moves = [block for block in blocks if block.partitions.size]
     moved = moved_replicas(moves)
-    spread = balance(state.load, state.members())
+    spread = state.balance()
     return Decision(
         "restore" if restore else "drift",
         f"drift: {drifted} partitions are not where they were planned",

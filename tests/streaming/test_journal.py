@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import Assignment, Broker, replan
+from placement import Assignment, Broker, Load, replan
 from streaming.journal import versions_from_arrow, versions_to_arrow
 from streaming.moves import MOVE_TYPE, TopicMoves, digest, from_arrow, moved_replicas, moves_of, no_replicas, to_arrow
 from streaming.schemas import PLANS, TABLES, columns_ddl
 from streaming.state import ClusterState
 from streaming.version import PlanVersion
+from tests.histories import random_history
 from tests.streaming.driving import Driver
 
 replica_lists = st.lists(st.integers(0, 9), max_size=4, unique=True)
@@ -166,3 +167,36 @@ def test_a_move_without_partitions_has_columns_all_the_same() -> None:
     assert to_arrow([empty]).to_pylist() == []
     assert to_arrow([]).to_pylist() == []
     assert isinstance(to_arrow([]), pa.StructArray)
+
+
+def test_a_topic_created_deleted_and_created_again_in_one_version_counts_once() -> None:
+    driver = Driver()
+    driver.batch(*(driver.event("broker_joined", broker_id=b) for b in range(3)))
+    created = {"topic": "t", "partitions": 4, "replication_factor": 2}
+    driver.batch(
+        driver.event("topic_created", **created),
+        driver.event("topic_deleted", topic="t", minute=1),
+        driver.event("topic_created", **created, minute=2),
+    )
+    (_, version) = versions_from_arrow(versions_to_arrow(driver.journal, "app", 1))
+    assert [block.partitions.tolist() for block in version.moves] == [[0, 1, 2, 3]] * 3
+    assert fold([driver.journal[0], version]).load.replicas.sum() == 8
+
+
+@pytest.mark.parametrize("seed", range(100, 150))
+def test_what_is_read_from_the_journal_is_what_memory_holds(seed: int) -> None:
+    driver = Driver("[policy]\napproval = []\n")
+    for lines in random_history(seed):
+        driver.batch(*lines)
+    read = Driver()
+    read.journal = list(versions_from_arrow(versions_to_arrow(driver.journal, "app", 1)))
+    read.quarantine = driver.quarantine
+    for name, state in driver.memory.clusters.items():
+        again = read.memory.cluster(name)
+        assert facts(again) == facts(state)
+        assert loads_of(again.load) == loads_of(Load.of(again.assignment()))
+
+
+def loads_of(load: Load) -> dict[int, tuple[int, int]]:
+    rows = zip(load.ids.tolist(), load.replicas.tolist(), load.leaders.tolist(), strict=True)
+    return {broker: (replicas, leaders) for broker, replicas, leaders in rows if replicas}
