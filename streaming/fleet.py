@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 LINE: Final = 20
 """A line takes about as long as the planner looks at so many partitions."""
 
+_COMPRESSED: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+"""Rows of a journal say much the same, and are copied half a dozen times on their way."""
+
 _WORK: Final = pa.schema([pa.field("cluster_id", pa.string()), pa.field("work", pa.binary())])
 _RESULTS: Final = pa.schema(
     [pa.field("cluster_id", pa.string()), pa.field("rows", pa.binary()), pa.field("rest", pa.binary())]
@@ -117,7 +120,7 @@ def _plan_row(cluster_id: str, packed: bytes, app_id: str, batch_id: int) -> dic
     except Exception:
         return {"cluster_id": cluster_id}
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, PLANS.schema) as writer:
+    with pa.ipc.new_stream(sink, PLANS.schema, options=_COMPRESSED) as writer:
         writer.write_table(versions_to_arrow(result.versions, app_id, batch_id))
     rest = pickle.dumps((result.unplanned, result.progress))
     return {"cluster_id": cluster_id, "rows": sink.getvalue().to_pybytes(), "rest": rest}
