@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from placement.model import Int32Array
 from streaming.loads.columns import loads_from_arrow
 from streaming.loads.records import TopicLoads
-from streaming.moves import Matrices, Roles, TopicMoves, no_replicas, roles_lookup
+from streaming.moves import Matrices, Roles, TopicMoves, encoded, no_replicas, roles_lookup
 
 _SPARSE = 4
 """A table with a place for every partition id is used while it has at most so many places a move."""
@@ -53,12 +53,12 @@ def flat_moves(table: pa.Table, column: str = "moves") -> FlatMoves:
     lists = _whole(table[column])
     moves = lists.flatten()
     lengths = np.asarray(lists.value_lengths().fill_null(0)).astype(np.int64)
-    names = moves.field("topic").dictionary_encode()
+    topics, codes = encoded(moves.field("topic"))
     return FlatMoves(
         moves,
         np.repeat(np.asarray(_whole(table["plan_version"])), lengths),
-        names.dictionary.to_pylist(),
-        np.asarray(names.indices).astype(np.int32),
+        topics,
+        codes.astype(np.int32),
         np.asarray(moves.field("partition")).astype(np.int32),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from typing import Any, Final
 
 import numpy as np
@@ -200,14 +200,10 @@ def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
     if not len(array):
         return []
     columns = dict(zip([field.name for field in array.type], array.flatten(), strict=True))
-    topics, codes = _encoded(columns["topic"])
-    ids = np.asarray(columns["partition"]).astype(np.int32)
-    # A topic that is created and deleted in one version has two blocks: as one, its rows would count twice.
-    starts = np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]) | (ids[1:] <= ids[:-1])])
-    ends = np.r_[starts[1:], codes.size]
+    ids, topics, bounds = topic_blocks(columns["topic"], columns["partition"])
     waves = np.asarray(columns["wave"].fill_null(0)).astype(np.int32)
-    divided = np.logical_or.reduceat(waves > 0, starts).tolist()
-    distinct, reason_of = _encoded(columns["reason"])
+    divided = np.logical_or.reduceat(waves > 0, bounds[:-1]).tolist()
+    distinct, reason_of = encoded(columns["reason"])
     reasons = [distinct[code] for code in reason_of.tolist()]
     olds, news = Matrices(columns["before"]), Matrices(columns["after"])
     roles = _roles_from(columns, len(array))
@@ -215,7 +211,7 @@ def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
     dirs = None if dirs is None or dirs.null_count == len(dirs) else dirs
     return [
         TopicMoves(
-            topics[topic],
+            topic,
             ids[lo:hi],
             olds.rows(lo, hi),
             news.rows(lo, hi),
@@ -224,11 +220,22 @@ def from_arrow(array: pa.StructArray) -> list[TopicMoves]:
             roles(lo, hi),
             None if dirs is None else _dirs_of(dirs.slice(lo, hi - lo)),
         )
-        for topic, lo, hi, in_waves in zip(codes[starts].tolist(), starts.tolist(), ends.tolist(), divided, strict=True)
+        for topic, (lo, hi), in_waves in zip(topics, pairwise(bounds), divided, strict=True)
     ]
 
 
-def _encoded(texts: pa.StringArray) -> tuple[list[str], NDArray[np.int32]]:
+def topic_blocks(topic: pa.StringArray, partition: pa.Int32Array) -> tuple[Int32Array, list[str], list[int]]:
+    """Where rows of one topic stand together, ids ascending: the ids, the topic of each block, and their bounds.
+
+    A topic that is created and deleted in one version has two blocks: as one, its rows would count twice.
+    """
+    names, codes = encoded(topic)
+    ids = np.asarray(partition).astype(np.int32)
+    starts = np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]) | (ids[1:] <= ids[:-1])])
+    return ids, [names[code] for code in codes[starts].tolist()], [*starts.tolist(), ids.size]
+
+
+def encoded(texts: pa.StringArray) -> tuple[list[str], NDArray[np.int32]]:
     """The distinct texts, and for each row which of them it has: a text that stands in many rows is made once."""
     encoded = texts.dictionary_encode()
     return encoded.dictionary.to_pylist(), np.asarray(encoded.indices)

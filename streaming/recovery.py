@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from streaming.batch import NEVER, Memory, Partial
 from streaming.journal import versions_from_arrow
 from streaming.loads.columns import LOAD_TYPE, limits_from_rows, loads_from_arrow
-from streaming.moves import Matrices, TopicMoves, no_replicas, roles_lookup
+from streaming.moves import Matrices, TopicMoves, encoded, no_replicas, roles_lookup
 from streaming.schemas import (
     ASSIGNMENTS,
     BROKER_LIMITS,
@@ -168,18 +168,17 @@ def _take_assignments(states: dict[str, ClusterState], table: pa.Table) -> None:
     table = table.combine_chunks()
     if not table.num_rows:
         return
-    clusters, topics = (table[name].combine_chunks().dictionary_encode() for name in ("cluster_id", "topic"))
-    cluster_codes, topic_codes = np.asarray(clusters.indices), np.asarray(topics.indices)
+    clusters, cluster_codes = encoded(table["cluster_id"].combine_chunks())
+    topics, topic_codes = encoded(table["topic"].combine_chunks())
     changed = (cluster_codes[1:] != cluster_codes[:-1]) | (topic_codes[1:] != topic_codes[:-1])
     starts = np.r_[0, np.flatnonzero(changed) + 1].tolist()
     partitions = np.asarray(table["partition"].combine_chunks())
     replicas = Matrices(table["replicas"].combine_chunks())
     roles = roles_lookup(*(table[name].combine_chunks() for name in ("leader", "isr", "end_offsets")))
-    names = topics.dictionary.to_pylist()
     blocks: dict[int, list[TopicMoves]] = {}
     for lo, hi in zip(starts, [*starts[1:], table.num_rows], strict=True):
         block = TopicMoves(
-            names[topic_codes[lo]],
+            topics[topic_codes[lo]],
             partitions[lo:hi],
             no_replicas(hi - lo),
             replicas.rows(lo, hi),
@@ -188,7 +187,7 @@ def _take_assignments(states: dict[str, ClusterState], table: pa.Table) -> None:
         )
         blocks.setdefault(int(cluster_codes[lo]), []).append(block)
     for code, of_cluster in blocks.items():
-        states[clusters.dictionary[code].as_py()].apply((), (), of_cluster)
+        states[clusters[code]].apply((), (), of_cluster)
 
 
 def _take_loads(states: dict[str, ClusterState], loads: pa.Table, limits: pa.Table) -> None:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from streaming.errors import JobError
+from streaming.moves import encoded
 from streaming.pruning import Span, narrowed, read
 from streaming.scanning import conform, dataset, scan
 from streaming.schemas import PLANS, QUARANTINE, TABLES, Table, columns_ddl, sql_type
@@ -186,8 +187,7 @@ def in_files(rows: pa.Table) -> pa.Table:
     count = rows.nbytes // _FILE
     if count < 2:
         return rows
-    clusters = rows["cluster_id"].combine_chunks().dictionary_encode()
-    codes = np.asarray(clusters.indices)
+    _, codes = encoded(rows["cluster_id"].combine_chunks())
     starts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), rows.num_rows]
     ends: list[int] = []
     size = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from placement import LogDir
 from streaming.loads.records import LIMITED, MEASURED, UNKNOWN, BrokerLimits, TopicLoads
+from streaming.moves import topic_blocks
 
 LOAD_TYPE: Final = pa.struct(
     [
@@ -50,13 +52,10 @@ def loads_from_arrow(array: pa.StructArray) -> list[TopicLoads]:
     if not len(array):
         return []
     columns = dict(zip([field.name for field in array.type], array.flatten(), strict=True))
-    names = columns["topic"].dictionary_encode()
-    codes, ids = np.asarray(names.indices), np.asarray(columns["partition"]).astype(np.int32)
+    ids, topics, bounds = topic_blocks(columns["topic"], columns["partition"])
     values = np.stack([np.asarray(columns[name].fill_null(UNKNOWN)).astype(np.int64) for name in MEASURED], axis=1)
-    starts = np.flatnonzero(np.r_[True, (codes[1:] != codes[:-1]) | (ids[1:] <= ids[:-1])]).tolist()
     return [
-        TopicLoads(names.dictionary[int(codes[lo])].as_py(), ids[lo:hi], values[lo:hi])
-        for lo, hi in zip(starts, [*starts[1:], len(array)], strict=True)
+        TopicLoads(topic, ids[lo:hi], values[lo:hi]) for topic, (lo, hi) in zip(topics, pairwise(bounds), strict=True)
     ]
 
 
