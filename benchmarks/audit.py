@@ -27,10 +27,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.control_plane import LINES, T0, Bench
-from streaming.history import History
-from streaming.maintenance import maintain
-from streaming.session import spark_session
-from streaming.tables import Tables
+from streaming.history.tables import History
+from streaming.job.maintenance import maintain
+from streaming.job.tables import Tables
+from streaming.spark.session import spark_session
 
 PLANS, PARTITIONS, BROKERS, RACKS = 1_000, 100_000, 100, 5
 ROUNDS = 3

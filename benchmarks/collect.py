@@ -25,8 +25,8 @@ from streaming.collect.loads import observed
 from streaming.collect.measuring import Look, look_at_loads
 from streaming.config import Collect, Kafka, parse_config
 from streaming.events import AnyEvent, encode
-from streaming.live.connection import Connection
-from streaming.live.snapshot import read_snapshot
+from streaming.kafka.connection import Connection
+from streaming.kafka.snapshot import read_snapshot
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a"}
 TOPICS = 5

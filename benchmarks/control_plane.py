@@ -21,11 +21,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from streaming.config import Config, parse_config
-from streaming.delivery import deliver
-from streaming.job import run_job
-from streaming.microbatch import MicroBatches
-from streaming.session import spark_session
-from streaming.tables import Tables
+from streaming.job.microbatch import MicroBatches
+from streaming.job.query import run_job
+from streaming.job.tables import Tables
+from streaming.kafka.delivery import deliver
+from streaming.spark.session import spark_session
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 LINES = pa.schema(

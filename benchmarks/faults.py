@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from streaming.session import spark_session
+from streaming.spark.session import spark_session
 from tests.crash.random_kills import strike
 
 

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from streaming.session import spark_session
+from streaming.spark.session import spark_session
 from tests.fuzzed import fuzzed_lines, good_lines
 from tests.job_folder import JobFolder
 

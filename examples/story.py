@@ -17,15 +17,15 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from streaming.batch import BatchResult
 from streaming.cli.render import plan_table, rich_table
 from streaming.cli.watching import event_line, version_line
 from streaming.config import Config, load_config
-from streaming.delivery import deliver
 from streaming.errors import HistoryError
-from streaming.history import History
-from streaming.job import run_job
-from streaming.version import PlanVersion
+from streaming.history.tables import History
+from streaming.job.query import run_job
+from streaming.kafka.delivery import deliver
+from streaming.planning.batch import BatchResult
+from streaming.record.version import PlanVersion
 
 RACKS = {"a": (1, 2, 3, 4), "b": (5, 6, 7), "c": (8, 9)}
 GRACE = "2s"

@@ -3,10 +3,8 @@
 No Spark, no clock, no I/O, no logging, no global randomness. Same input, same output, byte for byte.
 """
 
-from placement.adminutils import place_adminutils
-from placement.adminutils_infer import extend_adminutils, infer_start
 from placement.assignors import Assignor, assign_consumers
-from placement.balanced import place_balanced
+from placement.balanced.place import place_balanced
 from placement.errors import (
     DuplicateBrokerError,
     IncompleteRackError,
@@ -22,18 +20,20 @@ from placement.errors import (
     InvalidStartIndexError,
     PlacementError,
 )
+from placement.kafka.adminutils.infer import extend_adminutils, infer_start
+from placement.kafka.adminutils.place import place_adminutils
+from placement.kafka.key_skew import key_skew
+from placement.kafka.partitioner import partition_for_key, partitions_for_keys
+from placement.kafka.striped import place_striped
 from placement.load import Load
 from placement.loads.model import Band, Limits, Loads, LogDir, PartitionLoad
 from placement.loads.report import LoadReport
 from placement.model import Assignment, Broker
-from placement.partitioner import partition_for_key, partitions_for_keys
 from placement.plan import Balance, Move, Moves, Replan
-from placement.replan import replan
-from placement.skew import key_skew
-from placement.striped import place_striped
+from placement.replanning.replan import replan
 from placement.terms import Terms
 from placement.verify import Change, Verification, Violation, verify, verify_moves
-from placement.waves import WaveLimits, Waves, in_waves, replicas_up
+from placement.waves.cut import WaveLimits, Waves, in_waves, replicas_up
 
 __all__ = [
     "Assignment",

@@ -185,13 +185,13 @@ class Assignment:
             InvalidJsonError: not that form; says where.
             InvalidAssignmentError: a replica list that no cluster can have.
         """
-        from placement.kafka_json import assignment_from_json
+        from placement.kafka.reassignment_json import assignment_from_json
 
         return assignment_from_json(text, topic=topic)
 
     def to_json(self) -> str:
         """Kafka's reassignment JSON of the whole layout."""
-        from placement.kafka_json import assignment_to_json
+        from placement.kafka.reassignment_json import assignment_to_json
 
         return assignment_to_json(self)
 

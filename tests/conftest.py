@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
-from streaming.session import spark_session
+from streaming.spark.session import spark_session
 
 # Examples are few and small; a busy machine must not fail them.
 settings.register_profile("tests", deadline=None)

@@ -11,8 +11,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from streaming.config import load_config
-from streaming.history import History
-from streaming.job import run_job
+from streaming.history.tables import History
+from streaming.job.query import run_job
 from tests.events_for import T0
 
 CONF = """\

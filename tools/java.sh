@@ -3,7 +3,7 @@
 set -eu
 . tools/system.sh
 
-look_for_java() { .venv/bin/python -m streaming.java; }
+look_for_java() { .venv/bin/python -m streaming.spark.java; }
 
 if ! look_for_java >/dev/null 2>&1; then
     # JAVA_HOME wins over whatever is installed, so nothing is installed against it.

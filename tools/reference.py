@@ -17,7 +17,7 @@ import pyarrow as pa
 from streaming import config
 from streaming.cli import cli
 from streaming.events import EVENT_TYPES
-from streaming.schemas import TABLES, Table, sql_type
+from streaming.record.schemas import TABLES, Table, sql_type
 from tools.columns import ABOUT, MEANING
 
 ROOT: Final = Path(__file__).parents[1]

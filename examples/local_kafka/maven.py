@@ -8,7 +8,7 @@ import tempfile
 from hashlib import sha256
 from pathlib import Path
 
-from streaming.jars import cache_directory
+from streaming.spark.jars import cache_directory
 
 
 def kept_jars(pom: Path) -> Path:

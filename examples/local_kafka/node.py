@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from examples.local_kafka.maven import kept_jars
-from streaming.java import find_java
+from streaming.spark.java import find_java
 
 HERE: Final = Path(__file__).parent
 PATIENCE: Final = 90.0

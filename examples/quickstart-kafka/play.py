@@ -19,17 +19,17 @@ from rich.text import Text
 
 from examples.local_kafka import LocalKafka
 from examples.story import Story, screen
-from streaming.batch import BatchResult
 from streaming.cli.render import plan_table, rich_table
 from streaming.cli.watching import version_line
 from streaming.collect.collector import Collector, watch
 from streaming.collect.telling import told
 from streaming.config import load_config
-from streaming.delivery import deliver
-from streaming.history import History
-from streaming.job import run_job
-from streaming.live.connection import Connection
-from streaming.version import PlanVersion
+from streaming.history.tables import History
+from streaming.job.query import run_job
+from streaming.kafka.connection import Connection
+from streaming.kafka.delivery import deliver
+from streaming.planning.batch import BatchResult
+from streaming.record.version import PlanVersion
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b"}
 CLUSTER = "quickstart"

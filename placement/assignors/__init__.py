@@ -14,7 +14,7 @@ from placement.assignors.range_assignor import RangeAssignor
 from placement.assignors.round_robin import RoundRobinAssignor
 from placement.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
 from placement.errors import InvalidGroupError
-from placement.java_random import utf16_order
+from placement.kafka.java_random import utf16_order
 
 __all__ = ["ASSIGNORS", "Assignor", "Group", "Member", "TopicPartition", "assign_consumers", "assign_group", "group_of"]
 

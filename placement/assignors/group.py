@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from placement.errors import InvalidGroupError
-from placement.java_random import utf16_order
+from placement.kafka.java_random import utf16_order
 
 TopicPartition = tuple[str, int]
 """Topic and partition id."""

@@ -9,7 +9,7 @@ from itertools import cycle
 
 from placement.assignors.group import Group, TopicPartition
 from placement.errors import InvalidGroupError
-from placement.java_random import utf16_order
+from placement.kafka.java_random import utf16_order
 
 
 class RoundRobinAssignor:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from placement.assignors.group import Group, TopicPartition
 from placement.assignors.racks import Nearness
 from placement.assignors.sticky_movements import Movements
-from placement.java_random import utf16_order
+from placement.kafka.java_random import utf16_order
 
 Assigned = dict[str, list[TopicPartition]]
 

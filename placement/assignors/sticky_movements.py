@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placement.assignors.group import TopicPartition
-from placement.java_random import java_hash_order, topic_partition_hash
+from placement.kafka.java_random import java_hash_order, topic_partition_hash
 
 Pair = tuple[str, str]
 """The member that a partition came from, and the one it went to."""

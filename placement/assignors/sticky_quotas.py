@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from placement.assignors.group import Group, TopicPartition
 from placement.assignors.racks import Nearness
-from placement.java_random import java_hash_order, java_string_hash, utf16_order
+from placement.kafka.java_random import java_hash_order, java_string_hash, utf16_order
 
 
 def fill_quotas(

@@ -23,9 +23,9 @@ from kafka.errors import (
 from streaming.apply.seen import Seen, seen_in
 from streaming.apply.tasks import Place, Replicas
 from streaming.errors import ClusterError
-from streaming.live.connection import Connection
-from streaming.live.offsets import read_offsets
-from streaming.live.snapshot import read_snapshot
+from streaming.kafka.connection import Connection
+from streaming.kafka.offsets import read_offsets
+from streaming.kafka.snapshot import read_snapshot
 
 PATIENCE: Final = 60.0
 """Seconds for which a question is asked again while brokers do not answer."""

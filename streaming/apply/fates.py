@@ -7,7 +7,7 @@ from typing import Literal
 
 from streaming.apply.seen import Seen
 from streaming.apply.steps import Move
-from streaming.live.snapshot import Partition
+from streaming.kafka.snapshot import Partition
 
 
 @dataclass(frozen=True, slots=True)

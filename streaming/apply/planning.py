@@ -32,8 +32,8 @@ from streaming.apply.steps import (
     Unthrottle,
 )
 from streaming.apply.tasks import PartitionTask, Place, Replicas, Task
-from streaming.live.snapshot import Partition
-from streaming.moves import ANY_LOG_DIR
+from streaming.kafka.snapshot import Partition
+from streaming.record.moves import ANY_LOG_DIR
 
 
 def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLimits | None = None) -> tuple[Step, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from streaming.apply.tasks import Task, check_may_start, check_not_stopped, task_of, tasks_of, waiting
 from streaming.errors import ApplyError
-from streaming.history import History
-from streaming.soundness import CHECKED_KINDS, check_version
+from streaming.history.tables import History
+from streaming.planning.soundness import CHECKED_KINDS, check_version
 
 
 def read_tasks(history: History, cluster: str, version: int | None = None) -> list[Task]:

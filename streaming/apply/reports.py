@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from streaming.config import Source
-from streaming.delivery import deliver
 from streaming.errors import StreamingError
 from streaming.events import PlanProgress, encode
+from streaming.kafka.delivery import deliver
 
 _AGAIN: Final = 10.0
 """Seconds after which a source that could not be written to is tried again."""

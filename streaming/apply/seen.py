@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from streaming.apply.tasks import Place, Replicas
-from streaming.live.snapshot import Partition, Snapshot
+from streaming.kafka.snapshot import Partition, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

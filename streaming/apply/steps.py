@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from streaming.apply.seen import Seen
 from streaming.apply.tasks import Place, Replicas
-from streaming.live.snapshot import Partition
+from streaming.kafka.snapshot import Partition
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from streaming.errors import ApplyError
-from streaming.version import PlanVersion
+from streaming.record.version import PlanVersion
 
 Replicas = tuple[int, ...]
 Place = tuple[str, int]

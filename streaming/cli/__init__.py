@@ -6,7 +6,7 @@ import gc
 import sys
 
 from streaming.cli.main import cli
-from streaming.garbage import SELDOM
+from streaming.job.garbage import SELDOM
 
 
 class WithoutPandas:

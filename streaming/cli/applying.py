@@ -72,8 +72,8 @@ def apply(
     from streaming.apply.cluster import Cluster
     from streaming.apply.recorded import read_tasks
     from streaming.cli.screens import progress_screen
-    from streaming.history import History
-    from streaming.live.connection import Connection
+    from streaming.history.tables import History
+    from streaming.kafka.connection import Connection
 
     connection = Connection.to(servers, config.kafka)
     history = History(config.tables.root)

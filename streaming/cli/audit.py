@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from streaming.changes import Difference, difference, partition_changes
 from streaming.cli.main import conf_option, json_option
 from streaming.cli.render import print_json, print_table
 from streaming.cli.working import working
 from streaming.config import load_config
-from streaming.history import History, parse_as_of
-from streaming.version import MEMBERS, BrokerRecord
+from streaming.history.changes import Difference, difference, partition_changes
+from streaming.history.tables import History, parse_as_of
+from streaming.record.version import MEMBERS, BrokerRecord
 
 
 def _ids(replicas: list[int]) -> str:

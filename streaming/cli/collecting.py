@@ -43,8 +43,8 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
     from streaming.cli.watching import say
     from streaming.collect.collector import Collector, watch
     from streaming.collect.load_watch import LoadWatch
-    from streaming.delivery import deliver
-    from streaming.live.connection import Connection
+    from streaming.kafka.connection import Connection
+    from streaming.kafka.delivery import deliver
     from streaming.monitoring.logs import log_to_screen
 
     log_to_screen(config.monitoring.log)
@@ -69,7 +69,7 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
 
 def _summary(events: list[AnyEvent], config: Config) -> str:
     from streaming.collect.telling import told
-    from streaming.delivery import place_of
+    from streaming.kafka.delivery import place_of
 
     return f"{told(events)}; handed over to {place_of(config.source)}" if events else "nothing is different"
 

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from placement import PlacementError, assign_consumers, partition_for_key
-from placement.generate import generate as generate_proposal
-from placement.skew import key_skew, skew_chart, skew_table
-from placement.what_if import WhatIf, topics_of, what_if
+from placement.assignors.what_if import WhatIf, topics_of, what_if
+from placement.kafka.generate import generate as generate_proposal
+from placement.kafka.key_skew import key_skew, skew_chart, skew_table
 from streaming.cli.main import json_option
 from streaming.cli.offline import read_assignment, read_brokers, read_json, read_text
 from streaming.errors import InputError
@@ -111,7 +111,7 @@ def read_keys(path: str, column: str | None = None) -> Any:
 
     try:
         if is_table:
-            from streaming.scanning import dataset
+            from streaming.history.scanning import dataset
 
             source = dataset(path)
         else:

@@ -13,7 +13,7 @@ from streaming.cli.render import print_json
 from streaming.config import Config, load_config
 from streaming.errors import HistoryError, InputError
 from streaming.guard import writer_of
-from streaming.history import History
+from streaming.history.tables import History
 from streaming.monitoring.heartbeat import heartbeat_path, read_heartbeat
 from streaming.monitoring.judging import Health, judge
 from streaming.monitoring.stops import stopped_clusters

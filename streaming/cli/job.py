@@ -16,9 +16,9 @@ import msgspec
 
 from streaming.cli.main import conf_option
 from streaming.config import Config, load_config
-from streaming.delivery import deliver, place_of
 from streaming.errors import InputError
 from streaming.events import EVENT_TYPES, decode, encode
+from streaming.kafka.delivery import deliver, place_of
 
 
 @click.command()
@@ -34,7 +34,7 @@ def run(conf: str | None, once: bool) -> None:
     """
     config = load_config(conf)
     from streaming.cli.watching import report_batch, say
-    from streaming.job import run_job
+    from streaming.job.query import run_job
     from streaming.monitoring.logs import log_to_screen
 
     log_to_screen(config.monitoring.log)
@@ -142,7 +142,7 @@ def hand_over(config: Config, data: bytes) -> None:
 
 def _decision(event_type: str, cluster: str, version: int, digest: str | None, conf: str | None) -> None:
     config = load_config(conf)
-    from streaming.history import History
+    from streaming.history.tables import History
 
     found = History(config.tables.root)
     plan = found.version(found.cluster(cluster), version)
@@ -211,8 +211,8 @@ def resume(cluster: str, conf: str | None) -> None:
       replica-planner resume east
     """
     config = load_config(conf)
-    from streaming.history import History
-    from streaming.version import HELD
+    from streaming.history.tables import History
+    from streaming.record.version import HELD
 
     history = History(config.tables.root)
     name = history.cluster(cluster)
@@ -235,9 +235,9 @@ def maintain(conf: str | None) -> None:
       replica-planner maintain --conf conf/local.toml
     """
     config = load_config(conf)
-    from streaming.maintenance import maintain as maintain_tables
-    from streaming.session import spark_session
-    from streaming.tables import Tables
+    from streaming.job.maintenance import maintain as maintain_tables
+    from streaming.job.tables import Tables
+    from streaming.spark.session import spark_session
 
     spark = spark_session("replica-planner maintain", settings=config.spark)
     try:

@@ -21,7 +21,7 @@ from placement import (
     place_balanced,
     place_striped,
 )
-from placement.kafka_json import reassignment_json, reassignment_with_dirs_json
+from placement.kafka.reassignment_json import reassignment_json, reassignment_with_dirs_json
 from placement.model import NO_BROKER
 from placement.plan import Moves
 from streaming.cli.working import working

@@ -12,13 +12,13 @@ from streaming.cli.main import conf_option, json_option
 from streaming.cli.render import plan_table, print_json, print_table, version_numbers
 from streaming.cli.weights import broker_loads, bytes_of_moves, load_table
 from streaming.config import load_config
-from streaming.decisions.decision import moment_text
 from streaming.events import Outcome
-from streaming.health import counts, topic_health
-from streaming.history import History, Standing, event_rows, parse_as_of, some
-from streaming.moves import canonical, rows_with_dirs
-from streaming.state import ClusterState
-from streaming.version import PlanVersion
+from streaming.history.health import counts, topic_health
+from streaming.history.tables import History, Standing, event_rows, parse_as_of, some
+from streaming.planning.decisions.decision import moment_text
+from streaming.planning.state import ClusterState
+from streaming.record.moves import canonical, rows_with_dirs
+from streaming.record.version import PlanVersion
 
 Bytes = dict[tuple[str, int], int | None]
 """Bytes that moves copy, by topic and partition."""
@@ -111,7 +111,7 @@ def _moves(plan: PlanVersion, weights: Bytes) -> list[dict[str, Any]]:
 
 def _reassignment(plan: PlanVersion, *, after: bool) -> str:
     """Kafka's reassignment JSON; partitions that a topic's creation or deletion brought are no reassignment back."""
-    from placement.kafka_json import reassignment_json, reassignment_with_dirs_json
+    from placement.kafka.reassignment_json import reassignment_json, reassignment_with_dirs_json
 
     if after and any(block.log_dirs for block in plan.moves):
         return reassignment_with_dirs_json(rows_with_dirs(plan.moves))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from streaming.version import PlanVersion
+from streaming.record.version import PlanVersion
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from streaming.history import Standing
+    from streaming.history.tables import Standing
 
 SHORTEST_FOLDED = 10
 """Columns of several words give way where the terminal is narrow, but not below this."""

@@ -13,7 +13,7 @@ from streaming.cli.main import conf_option, json_option
 from streaming.cli.working import working
 
 if TYPE_CHECKING:
-    from streaming.verification import Verified
+    from streaming.audit.journal import Verified
 
 
 @click.command()
@@ -56,9 +56,9 @@ def verify(
 
 
 def _verify_journal(cluster: str | None, conf: str | None, *, as_json: bool) -> None:
+    from streaming.audit.journal import verify_clusters
     from streaming.config import load_config
-    from streaming.history import History
-    from streaming.verification import verify_clusters
+    from streaming.history.tables import History
 
     history = History(load_config(conf).tables.root)
     clusters = [history.cluster(cluster)] if cluster else history.clusters()
@@ -94,7 +94,7 @@ def _say(verified: Verified, seconds: float) -> None:
 
 def _others(verified: Verified) -> str:
     """The other releases of this software that made some of the plans."""
-    from streaming.planner import SOFTWARE_VERSION
+    from streaming.planning.planner import SOFTWARE_VERSION
 
     others = ", ".join(sorted(verified.releases - {SOFTWARE_VERSION}))
     return f"; some were planned by release {others}, all were derived by {SOFTWARE_VERSION}" if others else ""

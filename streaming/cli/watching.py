@@ -6,8 +6,8 @@ import logging
 from typing import Final
 
 from streaming.amounts import bytes_text
-from streaming.batch import BatchResult
-from streaming.version import EventRecord, Numbers, PlanVersion
+from streaming.planning.batch import BatchResult
+from streaming.record.version import EventRecord, Numbers, PlanVersion
 
 _log: Final = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from streaming.amounts import bytes_text
 from streaming.config import Policy
-from streaming.history import History
-from streaming.loads.records import MEASURED, UNKNOWN
-from streaming.moves import moved_rows
-from streaming.state import ClusterState
-from streaming.version import PlanVersion
+from streaming.history.tables import History
+from streaming.planning.state import ClusterState
+from streaming.record.loads import MEASURED, UNKNOWN
+from streaming.record.moves import moved_rows
+from streaming.record.version import PlanVersion
 
 _SHOWN: Final = {"disk": "", "bytes_in": "/s", "bytes_out": "/s", "cpu": None}
 """Resources that are shown, with what follows their amounts; CPU has no unit that people know."""
@@ -26,7 +26,7 @@ def broker_loads(
         return []
     from placement import PlacementError
     from placement.loads.model import RESOURCES
-    from streaming.decisions.loads import cluster_standing
+    from streaming.planning.decisions.loads import cluster_standing
 
     try:
         found = cluster_standing(state, policy)

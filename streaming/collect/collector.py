@@ -20,8 +20,8 @@ from streaming.collect.memory import Deliver, Memory, MemoryFile, as_lines, next
 from streaming.errors import AnotherClusterError, StreamingError
 from streaming.events import AnyEvent, encode
 from streaming.guard import only_collector
-from streaming.live.connection import Connection
-from streaming.live.snapshot import Snapshot, read_snapshot
+from streaming.kafka.connection import Connection
+from streaming.kafka.snapshot import Snapshot, read_snapshot
 
 _REQUEST_SECONDS: Final = 3.0
 _MOST_SECONDS: Final = 10.0

@@ -25,7 +25,7 @@ from streaming.events import (
     TopicCreated,
     TopicDeleted,
 )
-from streaming.live.snapshot import Broker, Partition, Snapshot, Topic
+from streaming.kafka.snapshot import Broker, Partition, Snapshot, Topic
 
 OBSERVED_AT_ONCE: Final = 2000
 """Partitions in one ``assignment_observed``, so that it stays well below the megabyte that a Kafka record may have."""

@@ -19,7 +19,7 @@ from streaming.collect.rates.values import Rates
 from streaming.config import Collect
 from streaming.errors import InputError
 from streaming.events import AnyEvent, encode
-from streaming.live.snapshot import Snapshot
+from streaming.kafka.snapshot import Snapshot
 
 
 class LoadWatch:

@@ -20,7 +20,7 @@ from streaming.collect.measuring import Look, PartitionMeasure, TopicMeasure
 from streaming.collect.rates.values import Rate, Rates
 from streaming.config import Capacities, Capacity, Collect
 from streaming.events import AnyEvent, LoadObserved, ObservedLimits, ObservedLoad, ObservedLogDir
-from streaming.live.log_dirs import LogDirs
+from streaming.kafka.log_dirs import LogDirs
 
 AT_ONCE: Final = 10_000
 """Partitions and brokers in one event."""

@@ -8,10 +8,10 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 from msgspec import Struct, field
 
-from streaming.live.connection import reason_of
-from streaming.live.log_dirs import LogDirs, read_log_dirs
-from streaming.live.offsets import EARLIEST, LATEST, Place, read_offsets
-from streaming.live.snapshot import Partition, Snapshot
+from streaming.kafka.connection import reason_of
+from streaming.kafka.log_dirs import LogDirs, read_log_dirs
+from streaming.kafka.offsets import EARLIEST, LATEST, Place, read_offsets
+from streaming.kafka.snapshot import Partition, Snapshot
 
 
 class PartitionMeasure(Struct, frozen=True, array_like=True):

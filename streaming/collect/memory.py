@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from streaming.collect.measuring import TopicMeasure
 from streaming.errors import InputError
-from streaming.live.snapshot import Snapshot
+from streaming.kafka.snapshot import Snapshot
 
 Deliver = Callable[[bytes], None]
 """Hands lines to the job's source; raises a :class:`streaming.errors.StreamingError` if it cannot."""

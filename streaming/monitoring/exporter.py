@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, star
 
 from streaming.errors import JobError
 from streaming.monitoring.measures import Measures
-from streaming.schemas import OUTCOMES
+from streaming.record.schemas import OUTCOMES
 
 if TYPE_CHECKING:
     from streaming.monitoring.progress import Progress

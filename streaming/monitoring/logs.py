@@ -10,7 +10,7 @@ from typing import Final, Literal
 from rich.console import Console
 from rich.text import Text
 
-from streaming.failures import reason_of
+from streaming.spark.failures import reason_of
 
 FIELDS: Final = ("cluster_id", "batch_id", "plan_version", "kind", "event_id", "outcome", "place")
 """What a record may say of itself beside its message, as columns of the tables are called."""

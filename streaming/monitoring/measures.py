@@ -9,9 +9,9 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from streaming.batch import BatchResult
-from streaming.schemas import METRICS, OUTCOMES
-from streaming.version import EventRecord
+from streaming.planning.batch import BatchResult
+from streaming.record.schemas import METRICS, OUTCOMES
+from streaming.record.version import EventRecord
 
 
 @dataclass(frozen=True, slots=True)

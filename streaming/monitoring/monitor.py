@@ -13,11 +13,11 @@ import msgspec
 
 from streaming.config import Config
 from streaming.errors import JobError
-from streaming.failures import reason_of
 from streaming.monitoring.exporter import Exporter, Server
 from streaming.monitoring.heartbeat import first_beat, heartbeat_path, write_heartbeat
 from streaming.monitoring.measures import Measures
 from streaming.monitoring.progress import Progress
+from streaming.spark.failures import reason_of
 
 _log: Final = logging.getLogger(__name__)
 

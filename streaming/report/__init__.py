@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from streaming.history import History
+from streaming.history.tables import History
 from streaming.report.data import report_data
 from streaming.report.story import told
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from placement import Load
 from placement.model import NO_BROKER, Int32Array
-from streaming.folding import flat_moves
-from streaming.history import History
-from streaming.moves import canonical, load_after, matrices
-from streaming.pruning import Span
+from streaming.history.pruning import Span
+from streaming.history.tables import History
+from streaming.planning.state import ClusterState
+from streaming.record.folding import flat_moves
+from streaming.record.moves import canonical, load_after, matrices
+from streaming.record.version import EFFECTIVE, MEMBERS, BrokerRecord, PlanVersion
 from streaming.report.weights import load_data
-from streaming.state import ClusterState
-from streaming.version import EFFECTIVE, MEMBERS, BrokerRecord, PlanVersion
 
 LONGEST_TIMELINE: Final = 200
 """Versions that the slider reaches back."""

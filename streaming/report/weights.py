@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from placement import Assignment, Loads, PlacementError
 from placement.loads.model import RESOURCES
 from streaming.config import Policy
-from streaming.decisions.loads import cluster_standing, known_loads
-from streaming.history import History
-from streaming.loads.planning import Standing, located
-from streaming.moves import moved_rows
-from streaming.state import MOVING_KINDS, ClusterState
-from streaming.version import PlanVersion
+from streaming.history.tables import History
+from streaming.planning.by_load import Standing, located
+from streaming.planning.decisions.loads import cluster_standing, known_loads
+from streaming.planning.state import MOVING_KINDS, ClusterState
+from streaming.record.moves import moved_rows
+from streaming.record.version import PlanVersion
 
 Matrix = NDArray[Any]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from streaming.history import History
+from streaming.history.tables import History
 from streaming.report import write_report
 from tests.streaming.driving import Driver
 from tests.streaming.writing import write_batches

@@ -20,7 +20,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from streaming.config import load_config
-from streaming.job import run_job
+from streaming.job.query import run_job
 from tests.histories import random_history
 from tests.job_folder import JobFolder
 

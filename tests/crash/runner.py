@@ -18,12 +18,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming import projections
 from streaming.config import load_config
-from streaming.job import run_job
-from streaming.schemas import ASSIGNMENTS, BROKERS, PLANS, Table
-from streaming.tables import Tables
-from streaming.version import PlanVersion
+from streaming.job import projections
+from streaming.job.query import run_job
+from streaming.job.tables import Tables
+from streaming.record.schemas import ASSIGNMENTS, BROKERS, PLANS, Table
+from streaming.record.version import PlanVersion
 
 append = Tables.append
 merge = projections.merge

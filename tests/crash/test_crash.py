@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.seal import seal_of
+from streaming.record.seal import seal_of
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 from tests.streaming.folding import assert_projected

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from streaming.config import load_config
 from streaming.errors import JobError
-from streaming.failures import reason_of
-from streaming.job import run_job
+from streaming.job.query import run_job
+from streaming.spark.failures import reason_of
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 

@@ -16,9 +16,9 @@ from typing import Any
 import pyspark
 import pytest
 
-from streaming.jar_manifest import listed_jars
-from streaming.jars import kept_jars
-from streaming.java import find_java
+from streaming.spark.jar_manifest import listed_jars
+from streaming.spark.jars import kept_jars
+from streaming.spark.java import find_java
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 

@@ -20,10 +20,10 @@ PROGRAM = """
 import os, sys
 from streaming.config import load_config
 from streaming.errors import JobError
-from streaming.jar_manifest import listed_jars
-from streaming.jars import kept_jars
-from streaming.java import find_java
-from streaming.session import ALWAYS, LOCAL
+from streaming.spark.jar_manifest import listed_jars
+from streaming.spark.jars import kept_jars
+from streaming.spark.java import find_java
+from streaming.spark.session import ALWAYS, LOCAL
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -36,7 +36,7 @@ for key, value in (ALWAYS | LOCAL | {"spark.jars": ",".join(map(str, jars))}).it
 spark = builder.getOrCreate()
 print(type(spark).__module__, flush=True)
 
-from streaming.job import run_job
+from streaming.job.query import run_job
 
 config = load_config(sys.argv[1])
 for _ in range(10):

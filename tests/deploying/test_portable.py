@@ -7,11 +7,11 @@ import pickle
 from pathlib import Path
 
 from streaming.config import parse_config
-from streaming.microbatch import MicroBatches
+from streaming.job.microbatch import MicroBatches
 
 STREAMING = Path(__file__).parents[2] / "streaming"
 BELOW = {"_jvm", "_jsc", "_sc", "_jdf", "_jsparkSession", "sparkContext", "SparkContext", "rdd", "parallelize"}
-STARTS_A_JVM = "session.py"
+STARTS_A_JVM = "spark/session.py"
 
 
 def names(path: Path) -> set[str]:

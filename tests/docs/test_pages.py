@@ -15,9 +15,9 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-import streaming.job
+import streaming.job.query
 from streaming.config import Config, FilesSource, load_config
-from streaming.job import run_job
+from streaming.job.query import run_job
 from tests.docs.console import COMMAND, Step, Terminal, beginning, play, steps
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +96,7 @@ def test_commands_print_what_the_page_says(
 
     monkeypatch.chdir(work)
     monkeypatch.delenv("REPLICA_PLANNER_CONF", raising=False)
-    monkeypatch.setattr(streaming.job, "run_job", job)
+    monkeypatch.setattr(streaming.job.query, "run_job", job)
     terminal = Terminal(work, lambda: job(load_config(), once=True))
     before = beginning(page.read_text())
     if before is not None:

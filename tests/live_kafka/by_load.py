@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from examples.local_kafka import LocalKafka
-from streaming.version import PlanVersion
+from streaming.record.version import PlanVersion
 from tests.live_kafka.planned import Planned, fill
 
 BY_LOAD = """

@@ -9,7 +9,7 @@ from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
 from examples.local_kafka import LocalKafka, Security
-from streaming.session import spark_session
+from streaming.spark.session import spark_session
 from tests.live_kafka.cluster import PASSWORD, RACKS, USER, alive, own_topics, wait_until
 
 

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from streaming.batch import BatchResult
 from streaming.cli.main import cli
 from streaming.config import load_config
-from streaming.history import History
-from streaming.job import run_job
-from streaming.version import PlanVersion
+from streaming.history.tables import History
+from streaming.job.query import run_job
+from streaming.planning.batch import BatchResult
+from streaming.record.version import PlanVersion
 from tests.live_kafka.cluster import wait_until
 from tests.live_kafka.watched import CLUSTER, Watched
 

@@ -14,7 +14,7 @@ from kafka.admin import ConfigResource
 
 from streaming.apply.throttles import RATES, REPLICAS
 from streaming.cli.main import cli
-from streaming.version import PlanVersion
+from streaming.record.version import PlanVersion
 from tests.live_kafka.cluster import RACKS, wait_until
 from tests.streaming.driving import Driver
 from tests.streaming.writing import write_batches

@@ -12,7 +12,7 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from examples.local_kafka import LocalKafka
-from streaming.version import PlanVersion
+from streaming.record.version import PlanVersion
 from tests.live_kafka.by_load import BY_LOAD, drained_by_load, elsewhere, incoming, second_ones
 from tests.live_kafka.cluster import RACKS, alive, wait_until
 from tests.live_kafka.planned import CLUSTER, Planned, fill, held, in_order, layout, planned_layout, settles, throttles

@@ -17,7 +17,7 @@ from examples.local_kafka.cluster import SESSION_TIMEOUT
 from streaming.collect.collector import Collector, watch
 from streaming.config import Kafka
 from streaming.errors import InputError
-from streaming.live.connection import Connection
+from streaming.kafka.connection import Connection
 from tests.live_kafka.cluster import RACKS, wait_until
 from tests.live_kafka.planned import layout
 from tests.live_kafka.watched import CLUSTER, Watched, as_planned, create

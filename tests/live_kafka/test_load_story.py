@@ -12,8 +12,8 @@ from kafka import KafkaAdminClient
 from pyspark.sql import SparkSession
 
 from examples.local_kafka import LocalKafka
-from streaming.history import History
-from streaming.version import PlanVersion
+from streaming.history.tables import History
+from streaming.record.version import PlanVersion
 from tests.live_kafka.cluster import RACKS, wait_until
 from tests.live_kafka.loop import PATIENCE, Loop
 from tests.live_kafka.planned import fill, in_order, layout, planned_layout, settles, throttles

@@ -23,7 +23,7 @@ from streaming.collect.load_watch import LoadWatch
 from streaming.config import Collect, CsvRates, Kafka
 from streaming.errors import ClusterError, InputError
 from streaming.events import AnyEvent, LoadObserved, decode
-from streaming.live.connection import Connection
+from streaming.kafka.connection import Connection
 from tests.live_kafka.cluster import PASSWORD, RACKS, alive, wait_until
 from tests.live_kafka.planned import RECORD, fill, held
 from tests.live_kafka.watched import CLUSTER, Watched, create

@@ -17,9 +17,9 @@ from examples.local_kafka import LocalKafka, Security
 from streaming.cli.main import cli
 from streaming.config import load_config
 from streaming.errors import JobError
-from streaming.history import History
-from streaming.job import run_job
-from streaming.live.connection import PASSWORD_VARIABLE
+from streaming.history.tables import History
+from streaming.job.query import run_job
+from streaming.kafka.connection import PASSWORD_VARIABLE
 from tests.live_kafka.cluster import PASSWORD, RACKS, USER
 from tests.live_kafka.watched import create
 

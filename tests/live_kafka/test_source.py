@@ -12,10 +12,10 @@ from kafka import KafkaAdminClient, KafkaProducer
 from pyspark.sql import SparkSession
 
 from examples.local_kafka import LocalKafka
-from streaming.batch import BatchResult
 from streaming.config import parse_config
-from streaming.delivery import deliver
-from streaming.job import run_job
+from streaming.job.query import run_job
+from streaming.kafka.delivery import deliver
+from streaming.planning.batch import BatchResult
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 from tests.live_kafka.cluster import wait_until

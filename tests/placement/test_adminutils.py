@@ -6,9 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement import Broker, extend_adminutils, infer_start, place_adminutils
-from placement.adminutils import Start, draw_start
-from placement.adminutils_ring import ring_of
-from placement.adminutils_wrapping import place_wrapping
 from placement.errors import (
     DuplicateBrokerError,
     IncompleteRackError,
@@ -17,6 +14,9 @@ from placement.errors import (
     InvalidReplicationFactorError,
     InvalidStartIndexError,
 )
+from placement.kafka.adminutils.place import Start, draw_start
+from placement.kafka.adminutils.ring import ring_of
+from placement.kafka.adminutils.wrapping import place_wrapping
 from tests.placement.golden import brokers_of, examples, vectors
 
 ERRORS = {

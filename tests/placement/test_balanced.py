@@ -65,7 +65,7 @@ def test_single_steps_and_array_steps_are_equally_good(monkeypatch: pytest.Monke
             new = int(rng.integers(1, 25)), int(rng.integers(1, min(4, count) + 1))
             rows = []
             for few in (0, 1_000):
-                monkeypatch.setattr("placement.balanced._FEW", few)
+                monkeypatch.setattr("placement.balanced.place._FEW", few)
                 rows.append(place_balanced(brokers, *new, current=load, topic=f"t{t}"))
                 assert verify_moves(_created(f"t{t}", rows[-1]), brokers), f"seed {seed}"
             after = [_cost(load.add(placed), brokers) for placed in rows]

@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from placement import Assignment, Broker, replan, verify
-from placement.budget import waterline
-from placement.targets import balance
+from placement.replanning.budget import waterline
+from placement.replanning.targets import balance
 from tests.clusters import comparison_brokers, comparison_layout, random_case
 
 

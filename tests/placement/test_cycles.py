@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.cycles import LOAD_PRICE, negative_cycle, with_load
+from placement.replanning.replicas.cycles import LOAD_PRICE, negative_cycle, with_load
 
 
 def _has_negative_cycle(cost: np.ndarray) -> bool:

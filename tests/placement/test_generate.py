@@ -12,7 +12,7 @@ from placement.errors import (
     InvalidReplicationFactorError,
     PlacementError,
 )
-from placement.generate import generate, rollback_text
+from placement.kafka.generate import generate, rollback_text
 from tests.placement.golden import brokers_of, vectors
 
 TOOLS = [("reassign_400", "adminutils"), ("reassign_411", "striped")]

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from placement.errors import PlacementError
-from placement.java_random import JavaRandom, java_hash_order, java_string_hash, utf16_order
+from placement.kafka.java_random import JavaRandom, java_hash_order, java_string_hash, utf16_order
 
 
 @pytest.mark.parametrize(

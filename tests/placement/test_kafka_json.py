@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from placement import Assignment
 from placement.errors import InvalidAssignmentError, InvalidJsonError, PlacementError
-from placement.kafka_json import topics_to_move
-from placement.kafka_json_columns import assignment_as_printed
+from placement.kafka.reassignment_columns import assignment_as_printed
+from placement.kafka.reassignment_json import topics_to_move
 from tests.placement.golden import vectors
 
 VECTORS = {vector["id"]: vector for name in ("reassign_400", "reassign_411") for vector in vectors(name)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from placement.leaders import FRESH, NEVER, elect, led
+from placement.replanning.leaders.elect import FRESH, NEVER, elect, led
 from tests.placement.oracle import balance_of, best_leaders
 
 BLOCKS = [(first, first + 250) for first in range(0, 1500, 250)]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from placement import Assignment, Band, Broker, Loads, PartitionLoad, replan, verify
-from placement.loads.bound import Held, shed
-from placement.loads.field import Field
 from placement.loads.model import WEIGHTS
-from placement.loads.share import Share
+from placement.replanning.by_load.bound import Held, shed
+from placement.replanning.by_load.field import Field
+from placement.replanning.by_load.share import Share
 from tests.load_clusters import skewed
 
 GB = 10**9

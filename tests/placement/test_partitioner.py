@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from placement import partition_for_key, partitions_for_keys
 from placement.errors import InvalidKeyError, InvalidPartitionError, InvalidPartitionsError
-from placement.keys import key_bytes, key_column
-from placement.murmur2 import murmur2, positive_hashes, to_positive
-from placement.partitioner import NO_PARTITION, DefaultPartitioner, partition_for_record
+from placement.kafka.keys import key_bytes, key_column
+from placement.kafka.murmur2 import murmur2, positive_hashes, to_positive
+from placement.kafka.partitioner import NO_PARTITION, DefaultPartitioner, partition_for_record
 from tests.placement.golden import vectors
 
 VECTORS = vectors("partitioner")

@@ -4,7 +4,7 @@ import pytest
 
 from placement import key_skew, partitions_for_keys
 from placement.errors import InvalidPartitionsError
-from placement.skew import Skew, skew_chart, skew_table
+from placement.kafka.key_skew import Skew, skew_chart, skew_table
 
 KEYS = [f"user-{i}" for i in range(1000)] + ["hot"] * 500 + [None] * 7
 

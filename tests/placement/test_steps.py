@@ -9,19 +9,19 @@ import pytest
 
 from placement import Assignment, Broker, Terms
 from placement.arrays import Int64Array
-from placement.drop import drop
-from placement.fill import fill
 from placement.fleet import fleet_of
-from placement.homing import go_home
-from placement.improve import improve
 from placement.model import NO_BROKER
-from placement.pose import pose
-from placement.racks import lift
-from placement.release import release
-from placement.seats import interleaved_rank, pair_any, pair_within, rank_in_group, seats
-from placement.spreading import spread_topics
-from placement.state import State
-from placement.targets import balance, targets
+from placement.replanning.pose import pose
+from placement.replanning.replicas.drop import drop
+from placement.replanning.replicas.fill import fill
+from placement.replanning.replicas.homing import go_home
+from placement.replanning.replicas.improve import improve
+from placement.replanning.replicas.lift import lift
+from placement.replanning.replicas.release import release
+from placement.replanning.replicas.seats import interleaved_rank, pair_any, pair_within, rank_in_group, seats
+from placement.replanning.replicas.spread_evenly import spread_topics
+from placement.replanning.state import State
+from placement.replanning.targets import balance, targets
 from tests.clusters import Case, even_layout, racked, random_case
 from tests.placement.oracle import balance_of, best_plan
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from placement.targets import Room, balance, targets
+from placement.replanning.targets import Room, balance, targets
 
 
 def _room(

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from placement import Broker, WaveLimits, Waves, in_waves, replan, replicas_up
-from placement.colouring import colour_edges
 from placement.errors import InvalidLimitError
 from placement.plan import REASONS, Moves
+from placement.waves.colouring import colour_edges
 from tests.clusters import even_layout, in_state, racked, random_case
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from placement import Assignment, Broker
+from placement.assignors.what_if import Handover, topics_of, what_if
 from placement.errors import InvalidAssignmentError, InvalidGroupError
-from placement.what_if import Handover, topics_of, what_if
 
 TWO = {"c1": {"topics": ["t"]}, "c2": {"topics": ["t"]}}
 

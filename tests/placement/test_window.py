@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from placement.window import highest, levels, lowest
+from placement.replanning.window import highest, levels, lowest
 
 CASES = {
     "enough racks: one each at most": (3, [4, 4, 4, 4], [0, 0, 0, 0], [(0, 1)] * 4),

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from streaming.batch import BatchResult, Memory, PlanMany, plan_batch
 from streaming.config import Config, parse_config
 from streaming.events import decode
-from streaming.state import ClusterState
-from streaming.version import EventRecord, PlanVersion
+from streaming.planning.batch import BatchResult, Memory, PlanMany, plan_batch
+from streaming.planning.state import ClusterState
+from streaming.record.version import EventRecord, PlanVersion
 
 RACKS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

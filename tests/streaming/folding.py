@@ -7,7 +7,7 @@ from typing import Any
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
-from streaming.loads.records import listed
+from streaming.record.loads import listed
 from tests.job_folder import JobFolder
 
 Row = dict[str, Any]

@@ -8,7 +8,7 @@ from streaming.apply.fates import Fate, fate_of
 from streaming.apply.progress import Pace, Progress
 from streaming.apply.seen import Seen
 from streaming.apply.steps import Move
-from streaming.live.snapshot import Partition
+from streaming.kafka.snapshot import Partition
 
 MOVE = Move("t", 0, now=(1, 2), after=(3, 2))
 

@@ -15,8 +15,8 @@ from streaming.apply.planning import steps_of
 from streaming.apply.seen import Seen
 from streaming.apply.steps import Step, outcome
 from streaming.apply.tasks import PartitionTask, Task, task_of
-from streaming.live.snapshot import Partition
-from streaming.version import PlanVersion
+from streaming.kafka.snapshot import Partition
+from streaming.record.version import PlanVersion
 from tests.streaming.driving import Driver
 
 PARTITION = re.compile(r"(\w+)-(\d+) ([\d,]+)(?: lead (-?\d+))?(?: isr ([\d,]*))?(?: \+([\d,]+))?(?: -([\d,]+))?")

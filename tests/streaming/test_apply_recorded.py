@@ -13,8 +13,8 @@ from deltalake import write_deltalake
 from streaming.apply.recorded import read_tasks
 from streaming.cli.main import cli
 from streaming.errors import ApplyError
-from streaming.history import History
-from streaming.schemas import PROGRESS
+from streaming.history.tables import History
+from streaming.record.schemas import PROGRESS
 from tests.streaming.driving import T0, Driver
 from tests.streaming.writing import rewrite, write_batches
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.audit import QUERIES, Audit
+from streaming.audit.frames import QUERIES, Audit
 from streaming.errors import HistoryError
-from streaming.microbatch import progress_to_arrow
-from streaming.schemas import PROGRESS
-from streaming.tables import Tables
+from streaming.job.microbatch import progress_to_arrow
+from streaming.job.tables import Tables
+from streaming.record.schemas import PROGRESS
 from tests.streaming.driving import Driver, at
 from tests.streaming.writing import write_batches
 

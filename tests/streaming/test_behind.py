@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from streaming.behind import Behind
+from streaming.job.write_behind import Behind
 
 
 def test_what_was_handed_over_is_written_in_order_and_at_the_end_for_sure() -> None:

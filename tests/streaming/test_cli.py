@@ -16,8 +16,8 @@ from deltalake import write_deltalake
 
 from streaming.cli import cli
 from streaming.events import PlanProgress
-from streaming.journal import quarantine_to_arrow, versions_to_arrow
-from streaming.microbatch import progress_to_arrow
+from streaming.job.microbatch import progress_to_arrow
+from streaming.record.rows import quarantine_to_arrow, versions_to_arrow
 from tests.streaming.driving import Driver, at
 
 Run = Callable[..., Result]

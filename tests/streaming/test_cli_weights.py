@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streaming.cli import cli
-from streaming.history import History
-from streaming.moves import moved_replicas
+from streaming.history.tables import History
+from streaming.record.moves import moved_replicas
 from streaming.report.data import report_data
 from streaming.report.story import told
 from tests.streaming.driving import RACKS, Driver

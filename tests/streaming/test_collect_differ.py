@@ -15,7 +15,7 @@ import pytest
 from streaming.collect.differ import OBSERVED_AT_ONCE, believed, news
 from streaming.collect.telling import told
 from streaming.events import AnyEvent, AssignmentObserved, decode, encode
-from streaming.live.snapshot import Broker, Partition, Snapshot, Topic
+from streaming.kafka.snapshot import Broker, Partition, Snapshot, Topic
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ABC = "1a 2b 3c"

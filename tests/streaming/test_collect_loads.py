@@ -17,7 +17,7 @@ from streaming.collect.rates.values import Rate, Rates
 from streaming.collect.telling import told
 from streaming.config import Collect, parse_config
 from streaming.events import AnyEvent, LoadObserved, ObservedLimits, ObservedLogDir, decode, encode
-from streaming.live.log_dirs import LogDir, LogDirs
+from streaming.kafka.log_dirs import LogDir, LogDirs
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ import pytest
 
 from streaming.collect.memory import Memory, MemoryFile
 from streaming.errors import InputError
-from streaming.live.snapshot import Broker, Partition, Snapshot, Topic
+from streaming.kafka.snapshot import Broker, Partition, Snapshot, Topic
 
 SNAPSHOT = Snapshot(
     "kafka-id",

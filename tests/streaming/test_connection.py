@@ -10,7 +10,7 @@ import pytest
 
 from streaming.config import Kafka, KafkaSource, parse_config
 from streaming.errors import ClusterError, ConfigError
-from streaming.live.connection import PASSWORD_VARIABLE, Connection, Secret
+from streaming.kafka.connection import PASSWORD_VARIABLE, Connection, Secret
 
 PASSWORD = "only-we-know-this"
 SASL = Kafka("SASL_SSL", sasl_mechanism="SCRAM-SHA-512", sasl_username="planner")

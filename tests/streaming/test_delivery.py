@@ -8,8 +8,8 @@ import pytest
 from deltalake import DeltaTable
 
 from streaming.config import DeltaSource, FilesSource, KafkaSource, Source
-from streaming.delivery import deliver, place_of
 from streaming.errors import InputError
+from streaming.kafka.delivery import deliver, place_of
 
 LINES = b"{}\n\xff\n"
 

@@ -13,10 +13,10 @@ from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
 
 from streaming.config import parse_config
-from streaming.delivery import deliver
-from streaming.job import run_job
-from streaming.microbatch import MicroBatches
-from streaming.tables import Tables
+from streaming.job.microbatch import MicroBatches
+from streaming.job.query import run_job
+from streaming.job.tables import Tables
+from streaming.kafka.delivery import deliver
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 from tests.streaming.folding import assert_projected

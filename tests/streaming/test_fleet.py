@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from streaming import tables as tables_module
-from streaming.batch import ClusterResult, ClusterWork
 from streaming.config import parse_config
 from streaming.events import decode
-from streaming.fleet import LINE, plan_on_executors, weight
-from streaming.journal import batch_to_arrow
-from streaming.schemas import PLANS
-from streaming.state import ClusterState
-from streaming.tables import Tables, in_files
+from streaming.job import tables as tables_module
+from streaming.job.executors import LINE, plan_on_executors, weight
+from streaming.job.tables import Tables, in_files
+from streaming.planning.batch import ClusterResult, ClusterWork
+from streaming.planning.state import ClusterState
+from streaming.record.rows import batch_to_arrow
+from streaming.record.schemas import PLANS
 from tests.streaming.driving import RACKS, T0, Driver, outcomes, reasons
 from tests.streaming.test_journal import facts
 

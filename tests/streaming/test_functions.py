@@ -5,7 +5,7 @@ from pyspark.sql.functions import col
 
 from placement import InvalidPartitionsError
 from placement import partition_for_key as partition_of
-from streaming.functions import partition_for_key
+from streaming.spark.functions import partition_for_key
 
 KEYS = ["a", None, "", "user-1", "éè", "\U0001f600", *(f"k{i}" for i in range(500))]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.microbatch import MicroBatches
+from streaming.job.microbatch import MicroBatches
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 from tests.streaming.folding import assert_projected

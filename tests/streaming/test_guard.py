@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from streaming.config import parse_config
 from streaming.errors import JobError
 from streaming.guard import only_writer
-from streaming.history import History
-from streaming.microbatch import MicroBatches
-from streaming.tables import Tables
+from streaming.history.tables import History
+from streaming.job.microbatch import MicroBatches
+from streaming.job.tables import Tables
 from tests.events_for import EventsFor
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streaming.health import counts, topic_health
+from streaming.history.health import counts, topic_health
 from tests.streaming.driving import Driver
 
 LAYOUT = {"0": [1, 2, 3], "1": [2, 3, 1], "2": [3, 1, 2]}

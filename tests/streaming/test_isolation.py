@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from streaming import planner as planner_module
-from streaming.batch import plan_alone
 from streaming.cli import cli
 from streaming.events import TopicCreated
-from streaming.state import ClusterState
+from streaming.planning import planner as planner_module
+from streaming.planning.batch import plan_alone
+from streaming.planning.state import ClusterState
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 from tests.streaming.driving import Driver, outcomes, reasons

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import JarError
-from streaming.jar_manifest import Jar, fault, listed_jars
-from streaming.jars import kept_jars
-from streaming.java import find_java
-from streaming.trust_store import trust_options
+from streaming.spark.jar_manifest import Jar, fault, listed_jars
+from streaming.spark.jars import kept_jars
+from streaming.spark.java import find_java
+from streaming.spark.trust_store import trust_options
 
 A_CERTIFICATE = Path(__file__).parents[1] / "cases" / "proxy-certificate.pem"
 REPOSITORY_SETTINGS = """<ivysettings>

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import JavaError
-from streaming.java import find_java
+from streaming.spark.java import find_java
 
 
 def a_java(home: Path, *, version: str | None, exit_code: int = 0) -> Path:
@@ -64,7 +64,7 @@ def test_a_java_that_does_not_run_is_named(tmp_path: Path) -> None:
 
 
 def test_the_command_answers_in_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "streaming.java"]
+    command = [sys.executable, "-m", "streaming.spark.java"]
     good = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=False)
     assert (good.returncode, good.stderr, len(good.stdout.splitlines())) == (0, "", 1)
     bad = subprocess.run(

@@ -12,11 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement import Assignment, Broker, Load, replan
-from streaming.journal import versions_from_arrow, versions_to_arrow
-from streaming.moves import MOVE_TYPE, TopicMoves, digest, from_arrow, moved_replicas, moves_of, no_replicas, to_arrow
-from streaming.schemas import PLANS, TABLES, columns_ddl
-from streaming.state import ClusterState
-from streaming.version import PlanVersion
+from streaming.planning.state import ClusterState
+from streaming.record.moves import (
+    MOVE_TYPE,
+    TopicMoves,
+    digest,
+    from_arrow,
+    moved_replicas,
+    moves_of,
+    no_replicas,
+    to_arrow,
+)
+from streaming.record.rows import versions_from_arrow, versions_to_arrow
+from streaming.record.schemas import PLANS, TABLES, columns_ddl
+from streaming.record.version import PlanVersion
 from tests.histories import random_history
 from tests.streaming.driving import Driver
 

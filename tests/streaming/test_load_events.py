@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.batch import ClusterResult, ClusterWork, plan_alone
-from streaming.loads.records import listed
-from streaming.state import ClusterState
-from streaming.version import PlanVersion
+from streaming.planning.batch import ClusterResult, ClusterWork, plan_alone
+from streaming.planning.state import ClusterState
+from streaming.record.loads import listed
+from streaming.record.version import PlanVersion
 from tests.streaming.driving import RACKS, Driver, line, outcomes, reasons
 
 BY_LOAD = """

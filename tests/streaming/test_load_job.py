@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.audit import Audit
-from streaming.microbatch import MicroBatches
-from streaming.tables import Tables
-from streaming.verification import verify_clusters
+from streaming.audit.frames import Audit
+from streaming.audit.journal import verify_clusters
+from streaming.job.microbatch import MicroBatches
+from streaming.job.tables import Tables
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 from tests.streaming.folding import assert_projected

@@ -8,10 +8,10 @@ from typing import Any, cast
 import pytest
 from deltalake import write_deltalake
 
-from streaming.microbatch import NO_BATCH
-from streaming.recovery import load_memory
-from streaming.schemas import PROGRESS
-from streaming.tables import Tables
+from streaming.job.microbatch import NO_BATCH
+from streaming.job.recovery import load_memory
+from streaming.job.tables import Tables
+from streaming.record.schemas import PROGRESS
 from tests.streaming.driving import Driver, at
 from tests.streaming.test_rederive import BY_LOAD, CONF, random_history
 from tests.streaming.writing import project, write_batches

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from streaming.loads.records import UNKNOWN
-from streaming.loads.smoothing import leading_bits, rounded, smoothed
+from streaming.planning.smoothing import leading_bits, rounded, smoothed
+from streaming.record.loads import UNKNOWN
 
 
 def one(known: int, observed: int, weight: float = 0.2, step: float = 0.0001) -> int:

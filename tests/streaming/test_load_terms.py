@@ -6,8 +6,8 @@ import pytest
 
 from streaming.config import parse_config
 from streaming.errors import ConfigError
-from streaming.soundness import check_version
-from streaming.version import PlanVersion
+from streaming.planning.soundness import check_version
+from streaming.record.version import PlanVersion
 from tests.streaming.driving import RACKS, Driver
 
 GB = 10**9

@@ -11,8 +11,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from streaming.errors import HistoryError
-from streaming.pruning import Bound, Span, newest_version, read, values
-from streaming.schemas import PLANS, TIMESTAMP
+from streaming.history.pruning import Bound, Span, newest_version, read, values
+from streaming.record.schemas import PLANS, TIMESTAMP
 from tests.streaming.driving import at
 
 KEYS = pa.schema([("cluster_id", pa.string()), ("plan_version", pa.int64()), ("created_at", TIMESTAMP)])

@@ -14,14 +14,14 @@ import pytest
 from click.testing import CliRunner, Result
 from deltalake import DeltaTable, write_deltalake
 
+from streaming.audit.journal import _cuts, verify_clusters
+from streaming.audit.rederive import Batch, Difference
 from streaming.cli import cli
-from streaming.history import History
-from streaming.journal import versions_to_arrow
-from streaming.planner import SOFTWARE_VERSION
-from streaming.rederive import Batch, Difference
-from streaming.seal import seal_of
-from streaming.verification import _cuts, verify_clusters
-from streaming.version import PlanVersion
+from streaming.history.tables import History
+from streaming.planning.planner import SOFTWARE_VERSION
+from streaming.record.rows import versions_to_arrow
+from streaming.record.seal import seal_of
+from streaming.record.version import PlanVersion
 from tests.streaming.driving import Driver
 from tests.streaming.writing import project, write_batches
 
@@ -128,7 +128,7 @@ def test_a_long_journal_is_verified_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: int | None
 ) -> None:
     """In any part the first difference of the whole is found, and every version is derived once."""
-    monkeypatch.setattr("streaming.verification._LONG", 10)
+    monkeypatch.setattr("streaming.audit.journal._LONG", 10)
     driver, results = random_history(3, 120)
     count = len(driver.journal)
     assert count > 62
@@ -204,7 +204,7 @@ def only(number: int, **fields: Any) -> Callable[[PlanVersion], PlanVersion]:
 
 def move_elsewhere(version: PlanVersion) -> PlanVersion:
     """The heal puts a replica on another broker, and says so in its digest."""
-    from streaming.moves import digest
+    from streaming.record.moves import digest
 
     if version.plan_version != 4:
         return version
@@ -385,7 +385,7 @@ def test_a_difference_between_releases_says_so(root: Path, driver: Driver) -> No
 @pytest.mark.parametrize("processes", [1, 2])
 def test_many_clusters_are_verified_in_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int) -> None:
     """Clusters share batches; one has a changed row, and only that one differs."""
-    monkeypatch.setattr("streaming.verification._LONG", 5)
+    monkeypatch.setattr("streaming.audit.journal._LONG", 5)
     driver = Driver(CONF)
     names = [f"c{n}" for n in range(7)]
     batches = [driver.batch(*(driver.event("broker_joined", cluster=c, broker_id=b) for c in names for b in (1, 2)))]

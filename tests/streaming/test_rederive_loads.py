@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from streaming.loads.records import BrokerLimits, TopicLoads
-from streaming.seal import seal_of
-from streaming.version import PlanVersion
+from streaming.record.loads import BrokerLimits, TopicLoads
+from streaming.record.seal import seal_of
+from streaming.record.version import PlanVersion
 from tests.streaming.driving import RACKS, Driver, at
 from tests.streaming.test_rederive import forge, only, verified
 from tests.streaming.writing import project, write_batches

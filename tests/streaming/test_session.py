@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.session import spark_session
+from streaming.spark.session import spark_session
 
 pytestmark = pytest.mark.spark
 
 ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "replicas": pa.array([[1, 2], None], pa.list_(pa.int32()))})
 
 A_FIRST_SCRIPT = """
-from streaming.session import spark_session
+from streaming.spark.session import spark_session
 spark = spark_session("first", settings={"spark.master": "local[1]", "spark.sql.shuffle.partitions": "3"})
 spark.sql("CREATE TABLE t USING delta AS SELECT 1 AS id")
 print(spark.sql("SELECT id FROM t").collect()[0].id)
@@ -75,7 +75,7 @@ def test_a_newcomer_sees_their_own_output_only_and_nothing_is_left_behind(tmp_pa
 
 
 def test_without_java_it_is_said_before_anything_starts(tmp_path: Path) -> None:
-    script = "from streaming.session import spark_session; spark_session('first')"
+    script = "from streaming.spark.session import spark_session; spark_session('first')"
     done = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "JAVA_HOME": str(tmp_path)},

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
-from streaming.journal import versions_to_arrow
+from streaming.record.rows import versions_to_arrow
 from tests.streaming.driving import Driver
 
 COMMAND = Path(sys.executable).parent / "replica-planner"

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from streaming.audit import Audit, table_version
+from streaming.audit.frames import Audit, table_version
 from streaming.errors import HistoryError
-from streaming.history import History
-from streaming.loads.columns import loads_to_arrow
-from streaming.loads.known import KnownLoads
-from streaming.projections import merge
-from streaming.schemas import ASSIGNMENTS, BROKERS, PROGRESS, QUARANTINE
-from streaming.state import ClusterState
-from streaming.tables import Tables
+from streaming.history.tables import History
+from streaming.job.projections import merge
+from streaming.job.tables import Tables
+from streaming.planning.known_loads import KnownLoads
+from streaming.planning.state import ClusterState
+from streaming.record.load_columns import loads_to_arrow
+from streaming.record.schemas import ASSIGNMENTS, BROKERS, PROGRESS, QUARANTINE
 from tests.streaming.test_rederive import random_history
 from tests.streaming.writing import write_batches
 

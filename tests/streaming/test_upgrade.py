@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
-from streaming.audit import Audit
+from streaming.audit.frames import Audit
 from streaming.config import parse_config
-from streaming.delivery import deliver
-from streaming.history import History
-from streaming.job import run_job
-from streaming.schemas import ASSIGNMENTS, BROKER_LIMITS, LOADS, PLANS
+from streaming.history.tables import History
+from streaming.job.query import run_job
+from streaming.kafka.delivery import deliver
+from streaming.record.schemas import ASSIGNMENTS, BROKER_LIMITS, LOADS, PLANS
 
 pytestmark = pytest.mark.spark
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from streaming.journal import quarantine_to_arrow, versions_to_arrow
-from streaming.loads.columns import limits_from_rows
-from streaming.loads.records import MEASURED
-from streaming.microbatch import BatchResult
-from streaming.projections import assignment_rows, broker_rows, brought, limit_rows, load_rows
-from streaming.schemas import ASSIGNMENTS, BROKER_LIMITS, BROKERS, LOADS
-from streaming.version import PlanVersion
+from streaming.job.microbatch import BatchResult
+from streaming.job.projections import assignment_rows, broker_rows, brought, limit_rows, load_rows
+from streaming.record.load_columns import limits_from_rows
+from streaming.record.loads import MEASURED
+from streaming.record.rows import quarantine_to_arrow, versions_to_arrow
+from streaming.record.schemas import ASSIGNMENTS, BROKER_LIMITS, BROKERS, LOADS
+from streaming.record.version import PlanVersion
 
 
 def write_batches(root: Path, *batches: BatchResult, app: str = "app") -> None:

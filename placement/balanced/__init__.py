@@ -1,0 +1,1 @@
+"""Balanced placement of new topics."""

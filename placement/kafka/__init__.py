@@ -1,0 +1,1 @@
+"""What Kafka itself computes: placers, partitioner, reassignment JSON."""

@@ -1,0 +1,1 @@
+"""Kafka's ``AdminUtils``: placement of replicas before KRaft, exactly."""

@@ -1,0 +1,1 @@
+"""Steps of planning by real load. See ``docs/algorithms/load_aware.md``."""

@@ -1,0 +1,1 @@
+"""Steps that give, take and exchange replicas."""

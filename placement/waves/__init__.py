@@ -1,0 +1,1 @@
+"""Plans cut into ordered waves."""

@@ -1,0 +1,1 @@
+"""Reading the tables without a JVM."""

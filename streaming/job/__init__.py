@@ -1,0 +1,1 @@
+"""The streaming job: the query, its batches, and the tables that it writes."""

@@ -1,0 +1,245 @@
+"""Memory from tables: the projections as far as they reach, the journal beyond them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from streaming.job.tables import Tables
+from streaming.planning.batch import NEVER, Memory, Partial
+from streaming.planning.state import ClusterState
+from streaming.record.load_columns import LOAD_TYPE, limits_from_rows, loads_from_arrow
+from streaming.record.moves import Matrices, TopicMoves, encoded, no_replicas, roles_lookup
+from streaming.record.rows import versions_from_arrow
+from streaming.record.schemas import (
+    ASSIGNMENTS,
+    BROKER_LIMITS,
+    BROKERS,
+    EVENT_TYPE,
+    LOADS,
+    PLANS,
+    PROGRESS,
+    QUARANTINE,
+    Table,
+)
+from streaming.record.version import HELD, BrokerRecord, PlanVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+
+_CHANGES: Final = {
+    "broker_changes": BROKERS,
+    "moves": ASSIGNMENTS,
+    "load_changes": LOADS,
+    "limit_changes": BROKER_LIMITS,
+}
+"""What versions change, and the projection that has the last of it."""
+
+_OF_LOADS: Final = (LOADS, BROKER_LIMITS)
+_HEADS: Final = [name for name in PLANS.schema.names if name not in (*_CHANGES, "events", "topic_changes")]
+_EVENTS: Final = [f"events.{field.name}" for field in EVENT_TYPE if field.name != "payload"]
+"""What the state has of events; the lines themselves may be long, and nobody asks for them again."""
+
+_LIGHT: Final = [*_HEADS, "topic_changes", *_EVENTS]
+
+
+def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> Memory:
+    """What must be known before ``batch_id`` of the query ``app_id``; clusters are loaded when they are needed.
+
+    What a batch put into quarantine before it was interrupted is left out: the batch will be planned again.
+    """
+    memory = Memory(partial(load_states, spark, tables, app_id=app_id, batch_id=batch_id))
+    known = ["cluster_id", "plan_version", "kind", "app_id", "batch_id", "broker_changes", "load_deadline"]
+    journal = tables.read(spark, PLANS, known)
+    mine = journal.filter(pc.equal(journal["app_id"], app_id))
+    memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
+    memory.deadlines = _deadlines(journal)
+    memory.behind = _behind(spark, tables, _reach(journal), _with_loads(journal))
+    memory.partial = _left_by(spark, tables, app_id, batch_id)
+    return memory
+
+
+def _left_by(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> Partial:
+    """What an interrupted attempt at the batch has appended already."""
+
+    def rows_of(table: Table, column: str) -> list[Any]:
+        rows = tables.read(spark, table, [column, "app_id", "batch_id"])
+        mine = pc.and_(pc.equal(rows["app_id"], app_id), pc.equal(rows["batch_id"], batch_id))
+        return list(rows.filter(mine)[column].to_pylist())
+
+    return Partial(batch_id, bool(rows_of(PROGRESS, "event_id")), frozenset(rows_of(QUARANTINE, "sequence")))
+
+
+def load_states(
+    spark: SparkSession, tables: Tables, names: Sequence[str], *, app_id: str, batch_id: int
+) -> dict[str, ClusterState]:
+    """The states of some clusters: the projections as far as they reach, folded with the journal beyond them."""
+    states = {name: ClusterState(name) for name in names}
+    brokers = tables.read(spark, BROKERS, BROKERS.schema.names, clusters=names)
+    assignments = tables.read(spark, ASSIGNMENTS, ASSIGNMENTS.schema.names, clusters=names)
+    _take_brokers(states, brokers)
+    _take_assignments(states, assignments)
+    reach = {BROKERS.name: _reach(brokers), ASSIGNMENTS.name: _reach(assignments)}
+    light = tables.read(spark, PLANS, _LIGHT, clusters=names)
+    weighed = _with_loads(light)
+    if weighed:
+        loads, limits = (tables.read(spark, table, table.schema.names, clusters=names) for table in _OF_LOADS)
+        reach |= {LOADS.name: _reach(loads), BROKER_LIMITS.name: _reach(limits)}
+        _take_loads(states, loads, limits)
+    for version in versions_from_arrow(_journal(spark, tables, light, reach)):
+        states[version.cluster_id].fold(version)
+    _take_seen(states, spark, tables, app_id, batch_id)
+    return states
+
+
+def _changes(version: PlanVersion) -> bool:
+    return any((version.broker_changes, version.moves, version.load_changes, version.limit_changes))
+
+
+def _with_loads(journal: pa.Table) -> set[str]:
+    """The clusters of which loads were ever observed."""
+    return set(journal.filter(pc.equal(journal["kind"], "loads"))["cluster_id"].unique().to_pylist())
+
+
+def _behind(spark: SparkSession, tables: Tables, last: dict[str, int], weighed: set[str]) -> list[PlanVersion]:
+    """Versions that changed something which a projection does not have yet, with that change only.
+
+    ``last`` is the last version of each cluster, ``weighed`` are those of which loads were observed.
+    """
+    behind: list[PlanVersion] = []
+    for column, table in _CHANGES.items():
+        among = {name: v for name, v in last.items() if table not in _OF_LOADS or name in weighed}
+        if not among:
+            continue
+        reach = _reach(tables.read(spark, table, ["cluster_id", "plan_version"]))
+        clusters = sorted(name for name, version in among.items() if reach.get(name, 0) < version)
+        if clusters:
+            beyond = min(reach.get(name, 0) for name in clusters)
+            rows = tables.read(spark, PLANS, [*_HEADS, column], beyond=beyond, clusters=clusters)
+            versions = (v for v in versions_from_arrow(rows) if v.plan_version > reach.get(v.cluster_id, 0))
+            behind += [v for v in versions if v.effective and _changes(v)]
+    return sorted(behind, key=lambda v: (v.cluster_id, v.plan_version))
+
+
+def _deadlines(journal: pa.Table) -> dict[str, datetime]:
+    """The earliest deadline of every cluster that has one and is not stopped."""
+    brokers: dict[tuple[str, int], datetime | None] = {}
+    ordered = journal.select(["cluster_id", "plan_version", "kind", "broker_changes", "load_deadline"]).sort_by(
+        [("cluster_id", "ascending"), ("plan_version", "ascending")]
+    )
+    for cluster, changed in zip(ordered["cluster_id"].to_pylist(), ordered["broker_changes"].to_pylist(), strict=True):
+        for broker in changed:
+            brokers[cluster, broker["broker_id"]] = broker["deadline"]
+    settling = ordered.filter(pc.is_in(ordered["kind"], pa.array(["loads", "rebalance"])))
+    loads = dict(zip(settling["cluster_id"].to_pylist(), settling["load_deadline"].to_pylist(), strict=True))
+    earliest: dict[str, datetime] = {}
+    for cluster, deadline in [*((name, found) for (name, _), found in brokers.items()), *loads.items()]:
+        if deadline is not None:
+            earliest[cluster] = min(deadline, earliest.get(cluster, deadline))
+    halted = journal.filter(pc.is_in(journal["kind"], pa.array(["stop", "resume"]))).sort_by("plan_version")
+    kinds = dict(zip(halted["cluster_id"].to_pylist(), halted["kind"].to_pylist(), strict=True))
+    return {cluster: deadline for cluster, deadline in earliest.items() if kinds.get(cluster) != "stop"}
+
+
+def find_version(spark: SparkSession, tables: Tables, cluster_id: str, plan_version: int) -> PlanVersion | None:
+    """One version from the journal, whole but for its loads."""
+    columns = [name for name in PLANS.schema.names if name not in ("load_changes", "limit_changes")]
+    found = tables.read(spark, PLANS, columns, beyond=plan_version - 1, clusters=[cluster_id])
+    return next((v for v in versions_from_arrow(found) if v.plan_version == plan_version), None)
+
+
+def _take_brokers(states: dict[str, ClusterState], table: pa.Table) -> None:
+    for row in table.drop_columns(["plan_version"]).to_pylist():
+        broker = BrokerRecord(**{key: value for key, value in row.items() if key != "cluster_id"})
+        states[row["cluster_id"]].apply([broker], (), ())
+
+
+def _take_assignments(states: dict[str, ClusterState], table: pa.Table) -> None:
+    table = table.sort_by([("cluster_id", "ascending"), ("topic", "ascending"), ("partition", "ascending")])
+    table = table.combine_chunks()
+    if not table.num_rows:
+        return
+    clusters, cluster_codes = encoded(table["cluster_id"].combine_chunks())
+    topics, topic_codes = encoded(table["topic"].combine_chunks())
+    changed = (cluster_codes[1:] != cluster_codes[:-1]) | (topic_codes[1:] != topic_codes[:-1])
+    starts = np.r_[0, np.flatnonzero(changed) + 1].tolist()
+    partitions = np.asarray(table["partition"].combine_chunks())
+    replicas = Matrices(table["replicas"].combine_chunks())
+    roles = roles_lookup(*(table[name].combine_chunks() for name in ("leader", "isr", "end_offsets")))
+    blocks: dict[int, list[TopicMoves]] = {}
+    for lo, hi in zip(starts, [*starts[1:], table.num_rows], strict=True):
+        block = TopicMoves(
+            topics[topic_codes[lo]],
+            partitions[lo:hi],
+            no_replicas(hi - lo),
+            replicas.rows(lo, hi),
+            [],
+            roles=roles(lo, hi),
+        )
+        blocks.setdefault(int(cluster_codes[lo]), []).append(block)
+    for code, of_cluster in blocks.items():
+        states[clusters[code]].apply((), (), of_cluster)
+
+
+def _take_loads(states: dict[str, ClusterState], loads: pa.Table, limits: pa.Table) -> None:
+    ordered = loads.sort_by([("cluster_id", "ascending"), ("topic", "ascending"), ("partition", "ascending")])
+    for name, state in states.items():
+        own = ordered.filter(pc.equal(ordered["cluster_id"], name)).combine_chunks()
+        columns = [own[field.name].combine_chunks() for field in LOAD_TYPE]
+        changes = pa.StructArray.from_arrays(columns, fields=list(LOAD_TYPE))
+        rows = limits.filter(pc.equal(limits["cluster_id"], name)).to_pylist()
+        state.loads.take(loads_from_arrow(changes), limits_from_rows(rows))
+
+
+def _reach(projection: pa.Table) -> dict[str, int]:
+    """Up to which version a projection has each cluster."""
+    reach = projection.group_by("cluster_id").aggregate([("plan_version", "max")])
+    return dict(zip(reach["cluster_id"].to_pylist(), reach["plan_version_max"].to_pylist(), strict=True))
+
+
+def _journal(spark: SparkSession, tables: Tables, light: pa.Table, reach: dict[str, dict[str, int]]) -> pa.Table:
+    """All versions in order; what they changed only as far as a projection may not have it yet.
+
+    ``reach`` says how far each projection has each cluster; what those that are not in it have, was never changed.
+    """
+    journal, present = light, light["cluster_id"].unique().to_pylist()
+    for column, table in _CHANGES.items() if present else ():
+        if table.name not in reach:
+            continue
+        beyond = min((reach[table.name].get(cluster, 0) for cluster in present), default=0)
+        recent = tables.read(spark, PLANS, ["cluster_id", "plan_version", column], beyond=beyond, clusters=present)
+        journal = _beside(journal, recent)
+    return journal.sort_by([("cluster_id", "ascending"), ("plan_version", "ascending")])
+
+
+def _beside(journal: pa.Table, recent: pa.Table) -> pa.Table:
+    """Add the last column of ``recent`` to the rows that it has; an Arrow join cannot carry lists."""
+    place = {key: row for row, key in enumerate(_keys(recent))}
+    rows = pa.array([place.get(key) for key in _keys(journal)], pa.int64())
+    return journal.append_column(recent.schema.names[-1], recent.column(-1).take(rows))
+
+
+def _keys(table: pa.Table) -> Iterator[tuple[str, int]]:
+    return zip(table["cluster_id"].to_pylist(), table["plan_version"].to_pylist(), strict=True)
+
+
+def _take_seen(
+    states: dict[str, ClusterState], spark: SparkSession, tables: Tables, app_id: str, batch_id: int
+) -> None:
+    """Note what quarantine has, but for what this very batch put there before it was interrupted."""
+    columns = ["cluster_id", "event_id", "outcome", "reason", "app_id", "batch_id"]
+    known = tables.read(spark, QUARANTINE, columns, clusters=list(states))
+    unfinished = pc.and_(pc.equal(known["app_id"], app_id), pc.greater_equal(known["batch_id"], batch_id))
+    again = pc.or_(pc.equal(known["outcome"], "malformed"), pc.starts_with(known["reason"], HELD))
+    usable = pc.and_not(pc.is_valid(known["event_id"]), again)
+    for row in known.filter(pc.and_not(usable, unfinished)).select(["cluster_id", "event_id"]).to_pylist():
+        states[row["cluster_id"]].seen.add(row["event_id"])

@@ -1,0 +1,119 @@
+"""Where events come from: one streaming DataFrame of lines and ticks, whatever the source.
+
+Columns: ``line`` (binary; null for a tick), ``major``, ``name``, ``minor`` (the order of lines: by file time,
+file and block, or by topic, partition and offset), and ``batch_time``, which Spark keeps in the checkpoint, so that a
+repeated batch sees the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
+
+from streaming.config import Config, DeltaSource, FilesSource, KafkaSource
+from streaming.events import Line, decode
+from streaming.kafka.connection import Connection
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+# Without these a broker's death stalls Spark's Kafka source for a minute.
+_KAFKA_TIMEOUTS: Final = {"kafka.default.api.timeout.ms": "5000", "kafka.request.timeout.ms": "4000"}
+
+
+def read_lines(spark: SparkSession, config: Config) -> DataFrame:
+    """The configured source, and with each trigger a tick, so that deadlines pass when no event arrives.
+
+    The ticks are there whatever the trigger: Spark refuses a checkpoint that had another number of sources.
+    """
+    source = config.source
+    if isinstance(source, FilesSource):
+        lines = _files(spark, source)
+    elif isinstance(source, KafkaSource):
+        lines = _kafka(spark, source)
+    else:
+        lines = _delta(spark, source)
+    return lines.unionByName(_ticks(spark)).withColumn("batch_time", F.current_timestamp())
+
+
+def _row(line: Column, major: Column, name: Column, minor: Column) -> list[Column]:
+    return [
+        line.cast("binary").alias("line"),
+        major.cast("long").alias("major"),
+        name.cast("string").alias("name"),
+        minor.cast("long").alias("minor"),
+    ]
+
+
+def _files(spark: SparkSession, source: FilesSource) -> DataFrame:
+    if "://" not in source.path:
+        Path(source.path).mkdir(parents=True, exist_ok=True)
+    reader = spark.readStream.format("text").schema("value string").option("lineSep", "\n")
+    if source.max_files_per_trigger:
+        reader = reader.option("maxFilesPerTrigger", source.max_files_per_trigger)
+    file = F.col("_metadata")
+    return reader.load(source.path).select(
+        *_row(
+            F.col("value"), F.unix_micros(file["file_modification_time"]), file["file_path"], file["file_block_start"]
+        )
+    )
+
+
+def _kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
+    options = {
+        **_KAFKA_TIMEOUTS,
+        **Connection.to_source(source).spark_options(),
+        "subscribe": source.topic,
+        "startingOffsets": source.starting_offsets,
+        **source.options,
+    }
+    if source.max_offsets_per_trigger:
+        options["maxOffsetsPerTrigger"] = str(source.max_offsets_per_trigger)
+    return (
+        spark.readStream.format("kafka")
+        .options(**options)
+        .load()
+        .select(*_row(F.col("value"), F.col("partition"), F.col("topic"), F.col("offset")))
+        .withColumn("line", F.coalesce("line", F.lit(b"")))
+    )
+
+
+def _delta(spark: SparkSession, source: DeltaSource) -> DataFrame:
+    """One file a batch, in the order of the commits: a Delta stream does not say which of two files came first."""
+    reader = spark.readStream.format("delta").option("maxFilesPerTrigger", source.max_files_per_trigger or 1)
+    rows = reader.load(source.path).select(*_row(F.col("value"), F.lit(0), F.input_file_name(), F.lit(0)))
+    return rows.withColumn("line", F.coalesce("line", F.lit(b"")))
+
+
+def _ticks(spark: SparkSession) -> DataFrame:
+    # Unlike the rate source it can be read with the available-now trigger, and saves up nothing during a pause.
+    ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
+    return ticks.select(*_row(F.lit(None), F.lit(0), F.lit(""), F.lit(0)))
+
+
+def decode_batch(table: pa.Table) -> Iterator[Line]:
+    """The lines of a collected batch in source order, decoded. Ticks carry no line and are left out."""
+    lines = table.filter(table["line"].is_valid())
+    # The sort is stable: lines of one block of a file keep the order in which Spark read them.
+    order = [("major", "ascending"), ("name", "ascending"), ("minor", "ascending")]
+    lines = lines.append_column("row", pa.array(range(lines.num_rows), pa.int64()))
+    lines = lines.sort_by([*order, ("row", "ascending")])
+    for place, raw in zip(_places(lines), lines["line"], strict=True):
+        yield decode(raw.as_py(), place)
+
+
+def _places(lines: pa.Table) -> Iterator[str]:
+    """Where each line stood, for people: ``orders.jsonl:3`` or ``events-0@1742``."""
+    number, last = 0, None
+    for major, name, minor in zip(*(lines[c].to_pylist() for c in ("major", "name", "minor")), strict=True):
+        if "/" in name:
+            number = number + 1 if name == last else 1
+            last = name
+            yield f"{unquote(name).rsplit('/', 1)[-1]}:{number}"
+        else:
+            yield f"{name}-{major}@{minor}"

@@ -1,0 +1,228 @@
+"""The Delta tables through Spark: created once, appended to under a transaction id, read whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
+
+from streaming.errors import JobError
+from streaming.history.pruning import Span, narrowed, read
+from streaming.history.scanning import conform, dataset, scan
+from streaming.record.moves import encoded
+from streaming.record.schemas import PLANS, QUARANTINE, TABLES, Table, columns_ddl, sql_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+_PROPERTIES: Final = {
+    # Readers without a JVM do not know deletion vectors, and MERGE is slower with them.
+    "delta.enableDeletionVectors": "false",
+    "delta.checkpointInterval": "50",
+}
+
+# Readers look for rows by these; statistics of the nested columns would cost more than the commit.
+_STATISTICS: Final = {
+    PLANS.name: "cluster_id,plan_version,batch_id,created_at",
+    QUARANTINE.name: "cluster_id,batch_id,received_at",
+}
+
+_FILE: Final = 32 << 20
+"""Bytes in memory that a file is made of where much is appended at once; Spark keeps less than 48 MB in one piece."""
+
+_JOURNAL_WRITER: Final = "replica-planner"
+_LATEST: Final = 20
+"""Commits to look through for one's own: housekeeping may have added some since."""
+
+
+class Tables:
+    """The tables under one root: a folder, or a storage URL. Holds no Spark handle, so it can be pickled."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root if "://" in root else str(Path(root).absolute())
+
+    def path(self, table: Table) -> str:
+        """Where the table is."""
+        return f"{self.root}/{table.name}"
+
+    def create(self, spark: SparkSession, audit_window: timedelta) -> None:
+        """Create the tables that do not exist yet, all at once: each takes a second or more on a cold JVM.
+
+        Tables of an earlier release get the columns that it did not know.
+        """
+        kept = f"interval {max(1, audit_window.days)} days"
+        retention = {"delta.logRetentionDuration": kept, "delta.deletedFileRetentionDuration": kept}
+        with ThreadPoolExecutor(len(TABLES)) as pool:
+            list(pool.map(partial(self._create, spark, retention), TABLES))
+
+    def _create(self, spark: SparkSession, retention: dict[str, str], table: Table) -> None:
+        properties = _PROPERTIES | retention | ({"delta.appendOnly": "true"} if table.append_only else {})
+        if table.name in _STATISTICS:
+            properties |= {"delta.dataSkippingStatsColumns": _STATISTICS[table.name]}
+        listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {self.identifier(table)} ({columns_ddl(table)}) "
+            f"USING delta TBLPROPERTIES ({listed})"
+        )
+        columns = spark.read.format("delta").load(self.path(table)).schema
+        missing = missing_columns(table.schema, columns)
+        if missing:
+            # Written by an earlier release: what it did not know is null in its rows.
+            spark.sql(f"ALTER TABLE {self.identifier(table)} ADD COLUMNS ({', '.join(missing)})")
+
+    def identifier(self, table: Table) -> str:
+        """The table's name in SQL."""
+        return f"delta.`{self.path(table)}`"
+
+    def read(
+        self,
+        spark: SparkSession,
+        table: Table,
+        columns: Sequence[str],
+        *,
+        beyond: int = 0,
+        clusters: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Columns of the table as it is now, of some clusters or all, from the plan version after ``beyond`` on.
+
+        ``events.reason`` is one field of the structs in a list: where one is named so, only the named ones are read.
+        Where the root is a folder the files are read without Spark, which takes hundredths of a second where a Spark
+        query takes tenths; where it is a URL, Spark reads, because it has the credentials.
+        """
+        if self.shared:
+            return self._read_by_spark(spark, table, columns, beyond, clusters)
+        if any("." in column for column in columns):
+            span = Span(clusters, beyond + 1 if beyond else None)
+            return read(DeltaTable(self.path(table)), self.path(table), table.schema, columns, span)
+        wanted = None if clusters is None else pc.field("cluster_id").isin(list(clusters))
+        if beyond:
+            later = pc.field("plan_version") > beyond
+            wanted = later if wanted is None else wanted & later
+        return scan(dataset(self.path(table)), table.schema, columns, wanted)
+
+    def _read_by_spark(
+        self, spark: SparkSession, table: Table, columns: Sequence[str], beyond: int, clusters: Sequence[str] | None
+    ) -> pa.Table:
+        rows = spark.read.format("delta").load(self.path(table))
+        if beyond:
+            rows = rows.where(rows.plan_version > beyond)
+        if clusters is not None:
+            rows = rows.where(rows.cluster_id.isin(list(clusters)))
+        target = narrowed(table.schema, columns)
+        return conform(rows.select(*(_selected(field, table) for field in target)).toArrow(), target)
+
+    def append(
+        self, spark: SparkSession, table: Table, rows: pa.Table, *, app_id: str, batch_id: int, user_metadata: str
+    ) -> None:
+        """Add rows in one commit.
+
+        Behind a URL the commit carries Delta's transaction id, and a repeated ``(app_id, batch_id)`` adds nothing. That
+        makes Delta compute the table's whole state before each commit, which takes several times as long; in a folder
+        the job's lock and the ids in the rows serve as well.
+
+        Raises:
+            Exception: whatever Spark raises; then nothing was added.
+        """
+        files = in_files(rows)
+        frame = spark.createDataFrame(files)
+        writer = (frame if files is not rows else frame.coalesce(1)).write.format("delta").mode("append")
+        if self.shared:
+            writer = writer.option("txnAppId", app_id).option("txnVersion", batch_id)
+        writer.option("userMetadata", user_metadata).save(self.path(table))
+
+    @property
+    def shared(self) -> bool:
+        """Whether the tables are where no lock keeps a second job out."""
+        return "://" in self.root
+
+    def journal_version(self, spark: SparkSession) -> int:
+        """The table version of the journal where jobs may share it; 0 in a folder, where nobody asks."""
+        return int(self._commits(spark, 1)[0]["version"]) if self.shared else 0
+
+    def append_to_journal(self, spark: SparkSession, rows: pa.Table, *, known: int, user_metadata: str) -> int:
+        """Add plan versions in one commit, if nobody else has added any since table version ``known``.
+
+        Behind a URL all jobs write under one transaction id, numbered by the table's version. Delta refuses the second
+        of two that write at once, and skips the one whose number is taken; either way it adds nothing.
+
+        Returns:
+            The table version now, to be known the next time.
+
+        Raises:
+            JobError: another job has written.
+            Exception: whatever Spark raises; then nothing was added.
+        """
+        self.append(spark, PLANS, rows, app_id=_JOURNAL_WRITER, batch_id=known + 1, user_metadata=user_metadata)
+        if not self.shared:
+            return known
+        commits = self._commits(spark, _LATEST)
+        mine = [int(commit["version"]) for commit in commits if commit["userMetadata"] == user_metadata]
+        if not mine:
+            other = next((commit["userMetadata"] for commit in commits if commit["userMetadata"]), "unknown")
+            raise JobError(
+                f"{self.root}: another job writes plans to these tables ({other}), so this one has written nothing; "
+                "stop one of them"
+            )
+        return mine[0]
+
+    def _commits(self, spark: SparkSession, newest: int) -> list[Any]:
+        """The newest commits of the journal, newest first."""
+        return spark.sql(f"DESCRIBE HISTORY {self.identifier(PLANS)} LIMIT {newest}").collect()
+
+
+def in_files(rows: pa.Table) -> pa.Table:
+    """The same rows in chunks, each of which Spark writes as a file: more than one only where there is very much.
+
+    Rows of one cluster that stand together stay together.
+    """
+    count = rows.nbytes // _FILE
+    if count < 2:
+        return rows
+    _, codes = encoded(rows["cluster_id"].combine_chunks())
+    starts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), rows.num_rows]
+    ends: list[int] = []
+    size = 0
+    for start, end in pairwise(starts):
+        size += rows.slice(start, end - start).nbytes
+        if size * count >= rows.nbytes * (len(ends) + 1):
+            ends.append(end)
+    cuts = pairwise(sorted({0, *ends, rows.num_rows}))
+    return pa.concat_tables(rows.slice(start, end - start).combine_chunks() for start, end in cuts)
+
+
+def _selected(field: pa.Field, table: Table) -> Column:
+    """A column of a DataFrame, or of its structs the fields that are wanted."""
+    from pyspark.sql import functions
+
+    if field == table.schema.field(field.name):
+        return functions.col(field.name)
+    names = [part.name for part in field.type.value_type]
+    parts = functions.transform(field.name, lambda row: functions.struct(*(row[name] for name in names)))
+    return parts.alias(field.name)
+
+
+def missing_columns(wanted: Iterable[pa.Field], present: Any, path: str = "") -> list[str]:
+    """Column definitions, for ALTER TABLE, of what a table of an earlier release lacks, nested fields included.
+
+    ``present`` is a Spark ``StructType``.
+    """
+    have = {field.name: field.dataType for field in present}
+    missing = []
+    for field in wanted:
+        name = f"{path}`{field.name}`"
+        if field.name not in have:
+            missing.append(f"{name} {sql_type(field.type)}")
+        elif pa.types.is_struct(field.type):
+            missing += missing_columns(field.type, have[field.name], f"{name}.")
+        elif pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
+            missing += missing_columns(field.type.value_type, have[field.name].elementType, f"{name}.element.")
+    return missing

@@ -1,0 +1,96 @@
+"""The values that rules return, and the numbers that describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import ceil
+from typing import Final
+
+from placement import LoadReport, Replan
+from streaming.planning.state import ClusterState, balance_on
+from streaming.record.loads import BrokerLimits, TopicLoads
+from streaming.record.moves import TopicMoves, load_after
+from streaming.record.version import (
+    Approval,
+    BrokerRecord,
+    Kind,
+    LoadNumbers,
+    Numbers,
+    PlanVersion,
+    TopicChange,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Something changes, or is proposed to."""
+
+    kind: Kind
+    cause: str
+    brokers: Sequence[BrokerRecord] = ()
+    topics: Sequence[TopicChange] = ()
+    moves: Sequence[TopicMoves] = ()
+    numbers: Numbers | None = None
+    approval: Approval = "not_required"
+    base_version: int | None = None
+    digest: str = ""
+    loads: Sequence[TopicLoads] = ()
+    limits: Sequence[BrokerLimits] = ()
+    load_deadline: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoEffect:
+    """The event is fine and changes nothing; ``reason`` says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """The event comes too late; ``reason`` names what is known since."""
+
+    reason: str
+
+
+History = Callable[[str, int], PlanVersion | None]
+"""Finds a version of a cluster in the journal."""
+
+Answer = Decision | NoEffect | Stale
+
+MAX_NAMED: Final = 3
+
+
+def numbers_of(
+    plan: Replan, state: ClusterState, brokers: Sequence[BrokerRecord], moves: Sequence[TopicMoves]
+) -> Numbers:
+    """The numbers of a replan, with the balance of the whole cluster before and after."""
+    return Numbers(
+        partitions_changed=sum(m.partitions.size for m in moves),
+        moved_replicas=plan.moved_replicas,
+        lower_bound=plan.lower_bound,
+        gap=plan.moved_replicas - plan.lower_bound,
+        optimal=plan.optimal,
+        leader_changes=plan.leader_changes,
+        before=balance_on(state.load, brokers),
+        after=balance_on(load_after(state.load, moves), brokers),
+        loads=None if plan.loads is None else _load_numbers(plan.loads),
+    )
+
+
+def _load_numbers(report: LoadReport) -> LoadNumbers:
+    residuals = {f"residual_{weight}": ceil(1000 * left) for weight, left in report.residuals().items()}
+    return LoadNumbers(report.moved_bytes, report.lower_bound_bytes, **residuals)
+
+
+def named(items: Sequence[object], most: int = MAX_NAMED) -> str:
+    """A short list for a sentence: the first items, and how many more there are."""
+    shown = ", ".join(str(item) for item in items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def moment_text(moment: datetime) -> str:
+    """A moment for a sentence, to the second, UTC."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

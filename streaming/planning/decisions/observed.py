@@ -1,0 +1,209 @@
+"""The real layout of a cluster: adopted where the state knows nothing, compared with what it knows elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placement import Assignment, PlacementError
+from placement.model import NO_BROKER, Int32Array
+from streaming.config import Policy
+from streaming.errors import RejectedEvent
+from streaming.events import AssignmentObserved, ObservedPartition
+from streaming.planning.decisions.decision import Decision, History, NoEffect
+from streaming.planning.state import ClusterState, TopicLayout
+from streaming.record.moves import NO_OFFSET, Roles, TopicMoves, moved_replicas, unknown_roles
+from streaming.record.version import Numbers, TopicChange
+
+
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """One topic as it was observed, beside what the state has of it."""
+
+    name: str
+    partitions: Int32Array
+    before: Int32Array
+    after: Int32Array
+    roles: Roles | None
+    known: NDArray[np.bool_]
+    news: NDArray[np.bool_]
+    waiting: NDArray[np.bool_]
+
+    @property
+    def elsewhere(self) -> NDArray[np.bool_]:
+        """Partitions that the state has otherwise."""
+        return np.asarray(self.known & (self.before != self.after).any(axis=1))
+
+    @property
+    def drifted(self) -> NDArray[np.bool_]:
+        """Those of them that do not just wait to be moved."""
+        return np.asarray(self.elsewhere & ~self.waiting)
+
+    def wanted(self, adopting: bool) -> NDArray[np.bool_]:
+        """Partitions that the state takes over: new ones, those with other roles, drifted ones if they are adopted."""
+        return ~self.known | (self.news & ~self.elsewhere) | (self.drifted & adopting)
+
+    def moves(self, rows: NDArray[np.bool_], reason: str, *, back: bool = False) -> TopicMoves:
+        """Some of the partitions as moves to what was observed, or back to what the state has."""
+        before, after = (self.after, self.before) if back else (self.before, self.after)
+        roles = self.roles.take(rows) if self.roles and not back else None
+        return TopicMoves(
+            self.name, self.partitions[rows], before[rows], after[rows], [reason] * int(rows.sum()), roles=roles
+        )
+
+
+def assignment_observed(
+    state: ClusterState, event: AssignmentObserved, policy: Policy, history: History
+) -> list[Decision] | NoEffect:
+    """Adopt what is new, and treat what differs as policy says. Partitions that are not mentioned stay as they are.
+
+    A partition that is still where a plan takes it from has not drifted: the plan waits to be carried out.
+
+    Raises:
+        RejectedEvent: a replica list that no cluster can have.
+    """
+    topics = _without_waiting(state, _compare(state, event), history)
+    drifted = sum(int(t.drifted.sum()) for t in topics)
+    adopting = policy.on_drift == "adopt" or not drifted
+    decisions = [_observation(state, topics, adopting)] if any(t.wanted(adopting).any() for t in topics) else []
+    if not adopting:
+        decisions.append(_drift(state, topics, policy, drifted))
+    waiting = sum(int(t.waiting.sum()) for t in topics)
+    as_known = "every observed partition is as the state has it"
+    return decisions or NoEffect(
+        f"{as_known}, or ({waiting}) waits for its plan to be carried out" if waiting else as_known
+    )
+
+
+def _without_waiting(state: ClusterState, topics: Sequence[_Topic], history: History) -> list[_Topic]:
+    """Mark the partitions that were not seen since a plan moved them and are as a plan found them.
+
+    That leader and ISR are not known says that a partition was not seen: a move forgets them.
+    """
+    doubtful = {
+        (t.name, p): tuple(row[row != NO_BROKER].tolist())
+        for t in topics
+        for p, row in zip(t.partitions[t.elsewhere].tolist(), t.after[t.elsewhere], strict=True)
+        if _is_seen(t, p) and not _was_seen(state, t.name, p)
+    }
+    waiting: set[tuple[str, int]] = set()
+    for number in state.moving if doubtful else ():
+        version = history(state.cluster_id, number)
+        for block in version.moves if version else ():
+            starts = {(block.topic, p): tuple(before) for p, before, _, _ in block.rows()}
+            waiting |= {place for place in doubtful.keys() & starts.keys() if doubtful[place] == starts[place]}
+    masks = (np.array([(t.name, p) in waiting for p in t.partitions.tolist()], np.bool_) for t in topics)
+    return [replace(t, waiting=mask) for t, mask in zip(topics, masks, strict=True)] if waiting else list(topics)
+
+
+def _is_seen(topic: _Topic, partition: int) -> bool:
+    row = int(np.searchsorted(topic.partitions, partition))
+    return topic.roles is not None and bool(topic.roles.leader[row] != NO_BROKER)
+
+
+def _was_seen(state: ClusterState, topic: str, partition: int) -> bool:
+    layout = state.topics[topic]
+    row = int(np.searchsorted(layout.partitions, partition))
+    return layout.roles is not None and bool((layout.roles.isr[row] != NO_BROKER).any())
+
+
+def _observation(state: ClusterState, topics: Sequence[_Topic], adopting: bool) -> Decision:
+    blocks = [t.moves(t.wanted(adopting), "observed") for t in topics]
+    moves = [block for block in blocks if block.partitions.size]
+    new = sum(int((~t.known).sum()) for t in topics)
+    corrected = sum(int(t.drifted.sum()) for t in topics) if adopting else 0
+    return Decision(
+        "observation",
+        f"observed: {new} partitions adopted, {corrected} corrected",
+        topics=[TopicChange(t.name, "") for t in topics if t.name not in state.topics],
+        moves=moves,
+    )
+
+
+def _drift(state: ClusterState, topics: Sequence[_Topic], policy: Policy, drifted: int) -> Decision:
+    """Put drift on record, or plan the way back."""
+    restore = policy.on_drift == "restore"
+    blocks = [t.moves(t.drifted, "drifted", back=restore) for t in topics]
+    moves = [block for block in blocks if block.partitions.size]
+    moved = moved_replicas(moves)
+    spread = state.balance()
+    return Decision(
+        "restore" if restore else "drift",
+        f"drift: {drifted} partitions are not where they were planned",
+        moves=moves,
+        numbers=Numbers(
+            partitions_changed=drifted, moved_replicas=moved, lower_bound=moved, before=spread, after=spread
+        ),
+        approval=("proposed" if "restore" in policy.approval else "not_required") if restore else "reported",
+    )
+
+
+def _compare(state: ClusterState, event: AssignmentObserved) -> list[_Topic]:
+    try:
+        observed = Assignment.from_rows((p.topic, p.partition, p.replicas) for p in event.partitions)
+    except PlacementError as error:
+        raise RejectedEvent(str(error)) from error
+    details = {(p.topic, p.partition): p for p in event.partitions if p.leader is not None or p.isr or p.end_offsets}
+    bounds = np.searchsorted(observed.topic_index, np.arange(len(observed.topics) + 1)).tolist()
+    return [
+        _topic(state.topics.get(name), name, observed.partition[lo:hi], observed.replicas[lo:hi], details)
+        for name, lo, hi in zip(observed.topics, bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+def _topic(
+    layout: TopicLayout | None,
+    name: str,
+    ids: Int32Array,
+    replicas: Int32Array,
+    details: dict[tuple[str, int], ObservedPartition],
+) -> _Topic:
+    held = layout.replicas if layout else np.full((0, 0), NO_BROKER, np.int32)
+    width = max(held.shape[1], replicas.shape[1])
+    before = np.full((ids.size, width), NO_BROKER, np.int32)
+    known = np.zeros(ids.size, np.bool_)
+    rows = np.zeros(ids.size, np.intp)
+    if layout:
+        rows = np.minimum(np.searchsorted(layout.partitions, ids), layout.partitions.size - 1)
+        known = layout.partitions[rows] == ids
+        before[known, : held.shape[1]] = held[rows[known]]
+    after = np.pad(replicas, ((0, 0), (0, width - replicas.shape[1])), constant_values=NO_BROKER)
+    roles = _roles(name, ids, replicas, details)
+    news = known & _differs(layout, rows, roles) if roles else np.zeros(ids.size, np.bool_)
+    return _Topic(name, ids, before, after, roles, known, news, np.zeros(ids.size, np.bool_))
+
+
+def _roles(
+    name: str, ids: Int32Array, replicas: Int32Array, details: dict[tuple[str, int], ObservedPartition]
+) -> Roles | None:
+    """Leader, ISR and end offsets, where the observation names them; offsets only where every replica has one."""
+    found = [(row, details[name, p]) for row, p in enumerate(ids.tolist()) if (name, p) in details]
+    if not found:
+        return None
+    n, width = replicas.shape
+    leader = np.full(n, NO_BROKER, np.int32)
+    isr = np.full((n, width), NO_BROKER, np.int32)
+    ends = np.full((n, width), NO_OFFSET, np.int64)
+    for row, seen in found:
+        leader[row] = NO_BROKER if seen.leader is None else seen.leader
+        in_sync = [b for b in seen.replicas if b in (seen.isr or ())]
+        isr[row, : len(in_sync)] = in_sync
+        offsets = seen.end_offsets or {}
+        if set(seen.replicas) <= set(offsets):
+            ends[row, : len(seen.replicas)] = [offsets[b] for b in seen.replicas]
+    return Roles(leader, isr, ends)
+
+
+def _differs(layout: TopicLayout | None, rows: NDArray[np.intp], roles: Roles) -> NDArray[np.bool_]:
+    """Whether leader or ISR are others than the state has; end offsets alone are no news."""
+    known = (layout.roles if layout else None) or unknown_roles(layout.partitions.size if layout else 0)
+    if not known.leader.size:
+        return np.ones(rows.size, np.bool_)
+    width = max(known.isr.shape[1], roles.isr.shape[1])
+    isr, seen = (
+        np.pad(m, ((0, 0), (0, width - m.shape[1])), constant_values=NO_BROKER) for m in (known.isr[rows], roles.isr)
+    )
+    return np.asarray((known.leader[rows] != roles.leader) | (isr != seen).any(axis=1))

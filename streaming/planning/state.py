@@ -1,0 +1,292 @@
+"""The state of one cluster: the fold of its plan versions, nothing else.
+
+The same two methods serve planning and reloading: :meth:`ClusterState.apply` changes the layout,
+:meth:`ClusterState.record` notes that a version exists and which events it settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from placement import Assignment, Broker, Load
+from placement.arrays import any_in_row
+from placement.fleet import Fleet, fleet_of
+from placement.model import NO_BROKER, Int32Array
+from placement.verify import Members
+from streaming.planning.known_loads import KnownLoads
+from streaming.record.moves import Roles, TopicMoves, no_replicas, unknown_roles
+from streaming.record.version import MEMBERS, Balance, BrokerRecord, EventRecord, PlanVersion, TopicChange
+
+OVERHEAD: Final = 600
+"""Bytes that Python takes for a topic, a broker or a clock, names included; measured."""
+
+SEEN_OVERHEAD: Final = 150
+"""Bytes for an event id in a set; measured with UUIDs."""
+
+
+MOVING_KINDS: Final = ("heal", "rebalance", "replication_factor", "rollback", "restore")
+"""Kinds of versions that ask for replicas to be moved."""
+
+_MOVING_KEPT: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class TopicLayout:
+    """The replicas of one topic.
+
+    Attributes:
+        partitions: int32 partition ids, ascending, shape ``(n,)``.
+        replicas: int32 broker ids, shape ``(n, r)``, padded with ``NO_BROKER``.
+        strategy: the strategy that placed it, empty where it is not known.
+        roles: leader, ISR and end offsets where they were observed; ``None`` where nothing was.
+    """
+
+    partitions: Int32Array
+    replicas: Int32Array
+    strategy: str = ""
+    roles: Roles | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory that it takes, about."""
+        return self.partitions.nbytes + self.replicas.nbytes + OVERHEAD
+
+
+@dataclass(slots=True)
+class _Live:
+    """The brokers that new replicas may be placed on, in the forms that were asked for."""
+
+    excluded: frozenset[int]
+    brokers: tuple[Broker, ...]
+    fleet: Fleet | None = None
+    members: Members | None = None
+
+
+@dataclass(slots=True)
+class ClusterState:
+    """What is known of one cluster after ``version``. ``stopped`` says why it is not planned, if it is not.
+
+    ``moving`` are the last versions that moved replicas, newest first. ``load_deadline`` is when it is to be rebalanced
+    by load, unless newer loads say otherwise.
+    """
+
+    cluster_id: str
+    version: int = 0
+    brokers: dict[int, BrokerRecord] = field(default_factory=dict)
+    topics: dict[str, TopicLayout] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    clocks: dict[str, datetime] = field(default_factory=dict)
+    proposal: PlanVersion | None = None
+    stopped: str = ""
+    moving: tuple[int, ...] = ()
+    seal: str = ""
+    load: Load = field(default_factory=Load.empty)
+    loads: KnownLoads = field(default_factory=KnownLoads)
+    load_deadline: datetime | None = None
+    _live: _Live | None = None
+    _due: Sequence[BrokerRecord] | None = None
+    _topic_bytes: int = 0
+    _balance: tuple[Load, Balance] | None = None
+
+    def fold(self, version: PlanVersion) -> None:
+        """Take over a version from the journal."""
+        if version.effective:
+            self.apply(version.broker_changes, version.topic_changes, version.moves)
+            self.loads.take(version.load_changes, version.limit_changes)
+        self.record(version)
+
+    def apply(
+        self, brokers: Iterable[BrokerRecord], topics: Iterable[TopicChange], moves: Iterable[TopicMoves]
+    ) -> None:
+        """Change the layout. Applying the same changes again changes nothing."""
+        for broker in brokers:
+            self.brokers[broker.broker_id] = broker
+            self._live = self._due = self._balance = None
+        blocks = list(moves)
+        gone = [self._move(block) for block in blocks]
+        self.load = self.load.subtract(*gone).add(*(block.after for block in blocks))
+        for change in topics:
+            known = self.topics.get(change.topic)
+            if known and change.strategy is not None:
+                self.topics[change.topic] = TopicLayout(known.partitions, known.replicas, change.strategy, known.roles)
+
+    def record(self, version: PlanVersion) -> None:
+        """Note the version, the events that it settled, and whether it waits for approval."""
+        self.version = version.plan_version
+        self.seal = version.seal or self.seal
+        self.remember(version.events)
+        if version.approval != "reported" and version.kind != "loads":
+            self.proposal = version if version.approval == "proposed" else None
+        if version.effective and version.kind in MOVING_KINDS:
+            self.moving = (version.plan_version, *self.moving[: _MOVING_KEPT - 1])
+        if version.kind in ("loads", "rebalance"):
+            self.load_deadline = version.load_deadline
+        if version.kind in ("stop", "resume"):
+            self.stopped = version.cause if version.kind == "stop" else ""
+
+    def remember(self, events: Iterable[EventRecord]) -> None:
+        """Note events as seen, and the time of the newest news about what they concern."""
+        for event in events:
+            if event.event_id is not None and event.is_known:
+                self.seen.add(event.event_id)
+            if event.outcome == "applied" and event.entity and event.occurred_at:
+                known = self.clocks.get(event.entity)
+                if known is None or event.occurred_at > known:
+                    self.clocks[event.entity] = event.occurred_at
+
+    def _move(self, block: TopicMoves) -> Int32Array:
+        """Change the layout of a topic; returns the rows that these partitions had."""
+        layout = self.topics.get(block.topic)
+        if layout is None and block.is_plain:
+            self._keep(block.topic, TopicLayout(_own(block.partitions), _own(block.after)))
+            return no_replicas(0)
+        layout = layout or TopicLayout(np.zeros(0, np.int32), np.full((0, 0), NO_BROKER, np.int32))
+        ids = np.union1d(layout.partitions, block.partitions).astype(np.int32)
+        width = max(layout.replicas.shape[1], block.after.shape[1])
+        replicas = np.full((ids.size, width), NO_BROKER, np.int32)
+        replicas[np.searchsorted(ids, layout.partitions), : layout.replicas.shape[1]] = layout.replicas
+        rows = np.searchsorted(ids, block.partitions)
+        taken = replicas[rows]
+        replicas[rows] = NO_BROKER
+        replicas[rows, : block.after.shape[1]] = block.after
+        kept = any_in_row(replicas != NO_BROKER)
+        if kept.any():
+            width = int((replicas[kept] != NO_BROKER).any(axis=0).sum())
+            roles = _roles_after(layout, block, ids)
+            moved = TopicLayout(ids[kept], replicas[kept, :width], layout.strategy, roles and roles.take(kept))
+            self._keep(block.topic, moved)
+        else:
+            self._keep(block.topic, None)
+        return np.asarray(taken)
+
+    def _keep(self, topic: str, layout: TopicLayout | None) -> None:
+        """Put a topic's layout in place of the one it had, and count its bytes: nobody has to look at all topics."""
+        before = self.topics.pop(topic, None) if layout is None else self.topics.get(topic)
+        if before is not None:
+            self._topic_bytes -= before.size
+        if layout is not None:
+            self.topics[topic] = layout
+            self._topic_bytes += layout.size
+
+    def members(self) -> list[BrokerRecord]:
+        """The brokers that belong to the cluster, by id."""
+        return [self.brokers[b] for b in sorted(self.brokers) if self.brokers[b].state in MEMBERS]
+
+    def balance(self) -> Balance:
+        """How evenly the brokers are loaded; worked out once for as long as nothing changes."""
+        if self._balance is None or self._balance[0] is not self.load:
+            self._balance = self.load, balance_on(self.load, self.members())
+        return self._balance[1]
+
+    def live_fleet(self, excluded: Iterable[int] = ()) -> Fleet:
+        """The brokers that new replicas may be placed on, as columns.
+
+        Raises:
+            PlacementError: no broker is left, or some have a rack and some have none.
+        """
+        live = self._live_without(excluded)
+        if live.fleet is None:
+            live.fleet = fleet_of(live.brokers)
+        return live.fleet
+
+    def live_members(self, excluded: Iterable[int] = ()) -> Members:
+        """The same as changes are checked against."""
+        live = self._live_without(excluded)
+        if live.members is None:
+            live.members = Members.of(live.brokers)
+        return live.members
+
+    def live_brokers(self, excluded: Iterable[int] = ()) -> Sequence[Broker]:
+        """The brokers that new replicas may be placed on, by id."""
+        return self._live_without(excluded).brokers
+
+    def _live_without(self, excluded: Iterable[int]) -> _Live:
+        """Worked out once for as long as the brokers stay as they are."""
+        key = frozenset(excluded)
+        if self._live is None or self._live.excluded != key:
+            alive = (b.to_core() for b in self.members() if b.state == "alive" and b.broker_id not in key)
+            self._live = _Live(key, tuple(alive))
+        return self._live
+
+    def assignment(self, topics: Sequence[str] | None = None) -> Assignment:
+        """The layout of all topics, or of some, as one value."""
+        names = sorted(self.topics if topics is None else topics)
+        layouts = [self.topics[name] for name in names]
+        width = max((layout.replicas.shape[1] for layout in layouts), default=0)
+        replicas = np.full((sum(layout.partitions.size for layout in layouts), width), NO_BROKER, np.int32)
+        row = 0
+        for layout in layouts:
+            n, r = layout.replicas.shape
+            replicas[row : row + n, :r] = layout.replicas
+            row += n
+        index = np.repeat(np.arange(len(names), dtype=np.int32), [layout.partitions.size for layout in layouts])
+        ids = np.concatenate([layout.partitions for layout in layouts]) if layouts else np.zeros(0, np.int32)
+        return Assignment(names, index, ids, replicas)
+
+    def next_deadline(self) -> datetime | None:
+        """When time alone may change this cluster; never while it is stopped."""
+        if self.stopped:
+            return None
+        due = [broker.deadline for broker in self.deadlines()[:1]]
+        return min((moment for moment in (*due, self.load_deadline) if moment is not None), default=None)
+
+    def size(self) -> int:
+        """About how many bytes of memory the state takes."""
+        records = OVERHEAD * (len(self.brokers) + len(self.clocks))
+        return self._topic_bytes + records + SEEN_OVERHEAD * len(self.seen) + self.loads.size()
+
+    def deadlines(self) -> Sequence[BrokerRecord]:
+        """The brokers with a deadline, earliest first."""
+        if self._due is None:
+            waiting = (b for b in self.brokers.values() if b.deadline is not None)
+            self._due = sorted(waiting, key=lambda b: (b.deadline, b.broker_id))
+        return self._due
+
+    def has_lost_replicas(self, brokers: Iterable[BrokerRecord]) -> bool:
+        """Whether a replica is on a broker that must not hold any, were these the brokers.
+
+        Such a broker is dead, draining, gone, or was never heard of.
+        """
+        usable = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
+        return bool(self.load.replicas.sum() > self.load.replicas_on(usable).sum())
+
+
+def _own(array: Int32Array) -> Int32Array:
+    """The array, or a copy of what is a part of a larger one, which would stay in memory for as long as this does."""
+    return array if array.base is None else array.copy()
+
+
+def balance_on(load: Load, brokers: Iterable[BrokerRecord]) -> Balance:
+    """The fewest and most replicas and preferred leaders on brokers that may hold replicas."""
+    ids = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
+    if not ids.size:
+        return Balance()
+    replicas, leaders = load.on(ids)
+    return Balance(int(replicas.min()), int(replicas.max()), int(leaders.min()), int(leaders.max()))
+
+
+def _roles_after(layout: TopicLayout, block: TopicMoves, ids: Int32Array) -> Roles | None:
+    """What is known of the partitions ``ids``: of those that moved, what was observed with the move."""
+    if layout.roles is None and block.roles is None:
+        return None
+    old = layout.roles or unknown_roles(layout.partitions.size)
+    new = block.roles or unknown_roles(block.partitions.size)
+    merged = []
+    for name in ("leader", "isr", "end_offsets"):
+        before, after = getattr(old, name), getattr(new, name)
+        shape = (ids.size, max(before.shape[1], after.shape[1])) if before.ndim > 1 else (ids.size,)
+        column = np.full(shape, NO_BROKER, before.dtype)
+        for rows, values in ((layout.partitions, before), (block.partitions, after)):
+            place = np.searchsorted(ids, rows)
+            column[place] = NO_BROKER
+            if values.ndim > 1:
+                column[place, : values.shape[1]] = values
+            else:
+                column[place] = values
+        merged.append(column)
+    return Roles(*merged)

@@ -1,0 +1,174 @@
+"""A plan version: one row of the journal, as the planner makes it and the state is folded from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from placement import Broker
+from streaming.events import Outcome
+from streaming.record.loads import BrokerLimits, TopicLoads
+from streaming.record.moves import TopicMoves
+
+Kind = Literal[
+    "topics",
+    "replication_factor",
+    "membership",
+    "heal",
+    "rebalance",
+    "election",
+    "observation",
+    "rollback",
+    "rejection",
+    "drift",
+    "restore",
+    "stop",
+    "resume",
+    "loads",
+]
+Approval = Literal["not_required", "proposed", "approved", "rejected", "reported"]
+BrokerStatus = Literal["alive", "failed", "dead", "draining", "gone"]
+
+HELD: Final = "held: "
+"""Begins the reason of an event that arrived while its cluster was stopped; it may be sent again."""
+
+EFFECTIVE: Final = ("not_required", "approved")
+"""Approvals of versions whose moves are part of the state."""
+
+MEMBERS: Final = ("alive", "failed", "dead", "draining")
+"""States of brokers that belong to the cluster; a broker that is ``gone`` is only remembered."""
+
+_CORE_STATE: Final = {"alive": "alive", "failed": "alive", "draining": "draining", "dead": "dead"}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRecord:
+    """A broker as the state knows it.
+
+    ``failed`` is away and may come back until ``deadline``; its replicas stay where they are. ``dead`` stayed
+    away longer. ``since`` is when the newest news about it occurred: older news is stale. An ``alive`` broker has a
+    deadline while the cluster waits for more of a burst of joins before it is rebalanced.
+    """
+
+    broker_id: int
+    rack: str | None
+    capacity: float
+    state: BrokerStatus
+    since: datetime
+    deadline: datetime | None = None
+
+    def to_core(self) -> Broker:
+        """The broker as the placement core sees it: what may still come back is not healed away."""
+        return Broker(self.broker_id, self.rack, self.capacity, _CORE_STATE[self.state])  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChange:
+    """A topic that appeared, with the strategy that placed it, or that is gone (``strategy`` is ``None``)."""
+
+    topic: str
+    strategy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EventRecord:
+    """One received event and what became of it; ``sequence`` is its place among the lines of its batch, from 0."""
+
+    event_id: str | None
+    cluster_id: str | None
+    type: str | None
+    outcome: Outcome
+    reason: str
+    payload: str
+    occurred_at: datetime | None
+    entity: str
+    place: str
+    sequence: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the same event again is a duplicate: what was malformed or held may be sent again."""
+        return self.event_id is not None and self.outcome != "malformed" and not self.reason.startswith(HELD)
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """The fewest and the most replicas, and preferred leaders, on any broker that may hold replicas."""
+
+    replicas_min: int = 0
+    replicas_max: int = 0
+    leaders_min: int = 0
+    leaders_max: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadNumbers:
+    """What a plan by load costs and brings, in bytes.
+
+    ``lower_bound_bytes`` is certified. The residuals are how far the worst broker ends outside its band, in thousandths
+    of its share, rounded up; 0 within.
+    """
+
+    moved_bytes: int
+    lower_bound_bytes: int
+    residual_disk: int
+    residual_bytes_in: int
+    residual_bytes_out: int
+    residual_cpu: int
+    residual_replicas: int
+    residual_leaders: int
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a plan costs and brings; ``lower_bound`` is proved, ``gap`` is what it may cost too much.
+
+    ``loads`` is there where it was made by load.
+    """
+
+    partitions_changed: int = 0
+    moved_replicas: int = 0
+    lower_bound: int = 0
+    gap: int = 0
+    optimal: bool = True
+    leader_changes: int = 0
+    before: Balance = Balance()
+    after: Balance = Balance()
+    loads: LoadNumbers | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanVersion:
+    """One version of one cluster's plan: what came in, what changed, what was decided, and why.
+
+    ``supersedes`` names the proposal that can no longer be approved because of this version. ``load_deadline`` is when
+    the cluster is to be rebalanced by load, unless newer loads say otherwise.
+    """
+
+    cluster_id: str
+    plan_version: int
+    base_version: int
+    created_at: datetime
+    kind: Kind
+    cause: str
+    approval: Approval
+    events: Sequence[EventRecord]
+    broker_changes: Sequence[BrokerRecord]
+    topic_changes: Sequence[TopicChange]
+    moves: Sequence[TopicMoves]
+    numbers: Numbers
+    policy: str
+    software_version: str
+    digest: str = ""
+    supersedes: int | None = None
+    seal: str = ""
+    load_changes: Sequence[TopicLoads] = ()
+    limit_changes: Sequence[BrokerLimits] = ()
+    load_deadline: datetime | None = None
+
+    @property
+    def effective(self) -> bool:
+        """Whether the moves are part of the state; those of a proposal are not."""
+        return self.approval in EFFECTIVE

@@ -1,0 +1,1 @@
+"""The engine: Java, JARs, and the Spark session."""
