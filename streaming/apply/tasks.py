@@ -121,7 +121,7 @@ def check_may_start(versions: Sequence[PlanVersion], wanted: int) -> None:
 def _why_not(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
     number = version.plan_version
     if version.approval == "proposed":
-        return _fate_of_proposal(version, versions)
+        return fate_of_proposal(version, versions)
     if version.approval == "rejected":
         return f"it records that version {version.base_version} was rejected"
     if version.kind not in WORKING_KINDS or not version.effective:
@@ -130,7 +130,8 @@ def _why_not(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
     return f"it is rolled back by version {undone.plan_version}; carry that out" if undone else ""
 
 
-def _fate_of_proposal(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
+def fate_of_proposal(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
+    """What has become of a proposal, from all versions of its cluster, oldest first."""
     number = version.plan_version
     for later in versions:
         if later.approval in ("approved", "rejected") and later.base_version == number:

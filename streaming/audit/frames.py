@@ -1,7 +1,7 @@
 """The journal as DataFrames, for notebooks: ``from streaming.audit import Audit``.
 
-Everything is read from the tables as they are; nothing is written. The queries are the ones in ``conf/sql``, which run
-on Databricks SQL as they stand.
+Everything is read from the tables as they are; nothing is written. The queries are the ones in ``streaming/sql``, which
+run on Databricks SQL as they stand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streaming.record.schemas import ASSIGNMENTS, BROKERS, LOADS, METRICS, PLANS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-QUERIES: Final = Path(__file__).parents[2] / "conf" / "sql"
+QUERIES: Final = Path(__file__).with_name("sql")
 _PARAMETER: Final = re.compile(r"(?<!:):([a-z_]+)")
 
 
@@ -71,7 +71,7 @@ class Audit:
         return moves.where((moves.topic == topic) & (moves.partition == partition)).orderBy("plan_version")
 
     def query(self, name: str, **parameters: object) -> DataFrame:
-        """A query of ``conf/sql`` by its name; the cluster is filled in.
+        """A query of ``streaming/sql`` by its name; the cluster is filled in.
 
         Raises:
             HistoryError: there is no such query, or a parameter is missing; says which there are.

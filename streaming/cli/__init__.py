@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from streaming.cli.main import cli
@@ -30,6 +31,9 @@ def main() -> None:
     if sys.argv[1:2] != ["run"]:  # Spark needs pandas
         sys.meta_path.insert(0, WithoutPandas())
         gc.set_threshold(*SELDOM)
+        os.environ.setdefault(
+            "RUST_LOG", "error"
+        )  # warnings of the storages' clients come again as the reason of an error
     sys.exit(cli.main(standalone_mode=True))
 
 

@@ -7,18 +7,20 @@ import sys
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from getpass import getuser
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
 
 from streaming.cli.main import conf_option
 from streaming.config import Config, load_config
-from streaming.errors import InputError
-from streaming.events import EVENT_TYPES, decode, encode
+from streaming.errors import InputError, JobError
+from streaming.events import EVENT_TYPES, Line, decode, encode
 from streaming.kafka.delivery import deliver, place_of
+
+_PATIENCE: Final = 120.0
 
 
 @click.command()
@@ -43,6 +45,50 @@ def run(conf: str | None, once: bool) -> None:
     say("stopped")
 
 
+def wait_options(command: Any) -> Any:
+    """``--wait`` and ``--timeout``; the command gets the ``patience`` in seconds, ``None`` where it is not to wait."""
+
+    @wraps(command)
+    def with_patience(*args: Any, wait: bool, timeout: float, **kwargs: Any) -> Any:
+        return command(*args, patience=timeout if wait else None, **kwargs)
+
+    seconds = click.option(
+        "--timeout",
+        type=click.FloatRange(min=0),
+        default=_PATIENCE,
+        show_default=True,
+        metavar="S",
+        help="Seconds that --wait waits.",
+    )
+    wait = click.option("--wait", is_flag=True, help="Wait for the outcome; exit code 1 if it is a refusal, or late.")
+    return wait(seconds(with_patience))
+
+
+def hand_over(config: Config, data: bytes, said: str, patience: float | None = None) -> None:
+    """Put lines where the job will find them, say so, and wait for what becomes of them if that is wanted.
+
+    Raises:
+        click.exceptions.Exit: they were refused, or have no outcome in time.
+    """
+    lines, awaited = lines_of(data), None
+    if patience is not None:
+        from streaming.cli.awaiting import Awaited
+
+        awaited = Awaited(config.tables.root, lines)
+    deliver(config.source, data)
+    click.echo(f"{said} handed over to {place_of(config.source)}")
+    for line in lines:
+        if line.event is None:
+            click.echo(f"line {line.place} is no event and will be kept in quarantine: {line.problem}", err=True)
+    if awaited is not None and patience is not None and not awaited.wait(patience):
+        raise click.exceptions.Exit(1)
+
+
+def lines_of(data: bytes) -> list[Line]:
+    """The lines as the job will read them, by their numbers."""
+    return [decode(line, str(n)) for n, line in enumerate(data.removesuffix(b"\n").split(b"\n"), start=1)]
+
+
 def _event_options(command: Any) -> Any:
     """One option a field of any event, so that ``--type broker_left --broker-id 3`` needs no file."""
     common = {"event_id", "cluster_id", "occurred_at"}
@@ -59,6 +105,7 @@ def _event_options(command: Any) -> Any:
 @click.option("--cluster", help="The event's cluster_id.")
 @click.option("--event-id", help="Default: a random one.")
 @click.option("--occurred-at", help="RFC 3339; default: now.")
+@wait_options
 @_event_options
 def submit(
     events: str | None,
@@ -67,6 +114,7 @@ def submit(
     cluster: str | None,
     event_id: str | None,
     occurred_at: str | None,
+    patience: float | None,
     **fields: str | None,
 ) -> None:
     """Hand events to the job's source: a file of them ("-" is stdin), or one made from options.
@@ -76,6 +124,7 @@ def submit(
     \b
     Examples:
       replica-planner submit events.jsonl
+      replica-planner submit events.jsonl --wait
       replica-planner submit --type broker_left --cluster east --broker-id 3 --reason failed
       replica-planner submit --type topic_created --cluster east --topic t --partitions 6 --replication-factor 3
     """
@@ -87,12 +136,8 @@ def submit(
     else:
         given = {"event_id": event_id, "cluster_id": cluster, "occurred_at": occurred_at} | fields
         data = make_event(str(event_type), given) + b"\n"
-    hand_over(config, data)
-    lines = [decode(line, str(n)) for n, line in enumerate(data.removesuffix(b"\n").split(b"\n"), start=1)]
-    click.echo(f"{len(lines)} line{'s' if len(lines) != 1 else ''} handed over to {place_of(config.source)}")
-    for line in lines:
-        if line.event is None:
-            click.echo(f"line {line.place} is no event and will be kept in quarantine: {line.problem}", err=True)
+    count = len(lines_of(data))
+    hand_over(config, data, f"{count} line{'s' if count != 1 else ''}", patience)
 
 
 def _read_bytes(path: str) -> bytes:
@@ -135,94 +180,6 @@ def _value(text: str) -> Any:
     return text
 
 
-def hand_over(config: Config, data: bytes) -> None:
-    """Put lines where the job will find them."""
-    deliver(config.source, data)
-
-
-def _decision(event_type: str, cluster: str, version: int, digest: str | None, conf: str | None) -> None:
-    config = load_config(conf)
-    from streaming.history.tables import History
-
-    found = History(config.tables.root)
-    plan = found.version(found.cluster(cluster), version)
-    given = {"cluster_id": cluster, "plan_version": str(version), "digest": digest or plan.digest, "by": getuser()}
-    hand_over(config, make_event(event_type, given) + b"\n")
-    click.echo(f"{event_type} of version {version} of {cluster} handed over to {place_of(config.source)}")
-
-
-_cluster = click.argument("cluster")
-_version = click.argument("version", type=click.IntRange(min=1))
-_digest = click.option("--digest", required=True, help="The digest that `show` prints: you decide on that plan only.")
-
-
-@click.command()
-@_cluster
-@_version
-@_digest
-@conf_option
-def approve(cluster: str, version: int, digest: str, conf: str | None) -> None:
-    """Let a proposed plan take effect.
-
-    \b
-    Example:
-      replica-planner approve east 6 --digest 83bb0c0536e25f9a...    the whole digest, as show prints it
-    """
-    _decision("plan_approved", cluster, version, digest, conf)
-
-
-@click.command()
-@_cluster
-@_version
-@_digest
-@conf_option
-def reject(cluster: str, version: int, digest: str, conf: str | None) -> None:
-    """Put on record that a proposed plan must not take effect.
-
-    \b
-    Example:
-      replica-planner reject east 6 --digest 83bb0c0536e25f9a...    the whole digest, as show prints it
-    """
-    _decision("plan_rejected", cluster, version, digest, conf)
-
-
-@click.command()
-@_cluster
-@_version
-@conf_option
-def rollback(cluster: str, version: int, conf: str | None) -> None:
-    """Undo the moves of a version by a new one.
-
-    \b
-    Example:
-      replica-planner rollback east 6
-    """
-    _decision("plan_rolled_back", cluster, version, None, conf)
-
-
-@click.command()
-@_cluster
-@conf_option
-def resume(cluster: str, conf: str | None) -> None:
-    """Plan a stopped cluster again: resume it and hand over once more what was held meanwhile.
-
-    \b
-    Example:
-      replica-planner resume east
-    """
-    config = load_config(conf)
-    from streaming.history.tables import History
-    from streaming.record.version import HELD
-
-    history = History(config.tables.root)
-    name = history.cluster(cluster)
-    held = [row for row in history.quarantine(name).to_pylist() if row["reason"].startswith(HELD)]
-    # What was handed over by an earlier resume is known by now, and comes out as a duplicate.
-    lines = [make_event("cluster_resumed", {"cluster_id": name}), *dict.fromkeys(r["payload"].encode() for r in held)]
-    hand_over(config, b"".join(line + b"\n" for line in lines))
-    click.echo(f"{name} is to be resumed, with {len(lines) - 1} held events handed over to {place_of(config.source)}")
-
-
 @click.command()
 @conf_option
 def maintain(conf: str | None) -> None:
@@ -235,13 +192,23 @@ def maintain(conf: str | None) -> None:
       replica-planner maintain --conf conf/local.toml
     """
     config = load_config(conf)
+    from streaming.history.tables import History
+
+    if "://" not in config.tables.root:
+        History(config.tables.root).clusters()  # where there are no tables this says so, before a JVM starts
     from streaming.job.maintenance import maintain as maintain_tables
     from streaming.job.tables import Tables
-    from streaming.spark.session import spark_session
+    from streaming.spark.failures import reason_of
+    from streaming.spark.session import end_session, spark_session
 
-    spark = spark_session("replica-planner maintain", settings=config.spark)
+    spark, tables = spark_session("replica-planner maintain", settings=config.spark), Tables(config.tables.root)
     try:
-        for sentence in maintain_tables(spark, Tables(config.tables.root)):
+        tables.create(spark, config.tables.window)  # those that an earlier release did not know
+        for sentence in maintain_tables(spark, tables):
             click.echo(sentence)
+    except Exception as error:
+        raise JobError(
+            f"{config.tables.root}: the tables cannot be maintained: {reason_of(error)}; plans are not harmed"
+        ) from error
     finally:
-        spark.stop()
+        end_session(spark)

@@ -11,10 +11,10 @@ import click
 _COMMANDS: Final = {
     "run": "streaming.cli.job",
     "submit": "streaming.cli.job",
-    "approve": "streaming.cli.job",
-    "reject": "streaming.cli.job",
-    "rollback": "streaming.cli.job",
-    "resume": "streaming.cli.job",
+    "approve": "streaming.cli.deciding",
+    "reject": "streaming.cli.deciding",
+    "rollback": "streaming.cli.deciding",
+    "resume": "streaming.cli.deciding",
     "maintain": "streaming.cli.job",
     "health": "streaming.cli.health",
     "collect": "streaming.cli.collecting",
@@ -62,6 +62,10 @@ class LazyGroup(click.Group):
         module = _COMMANDS.get(cmd_name)
         command = getattr(import_module(module), cmd_name) if module else None
         return command if isinstance(command, click.Command) else None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Without any argument the help is what was asked for."""
+        return super().parse_args(ctx, args or ["--help"])
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Read the options before the command's name."""

@@ -77,10 +77,16 @@ def _summary(version: PlanVersion, standing: Standing | None) -> dict[str, Any]:
     default="table",
     show_default=True,
 )
+@click.option(
+    "--even-if-not-approved", "forced", is_flag=True, help="kafka-json also of what is not to be carried out."
+)
 @conf_option
 @json_option
-def show(cluster: str, version: int, form: str, conf: str | None, as_json: bool) -> None:
+def show(cluster: str, version: int, form: str, forced: bool, conf: str | None, as_json: bool) -> None:
     """Show one plan version: what moves, why, and what it brings.
+
+    kafka-json is there for what `apply` would carry out: not for a version that waits for approval, was rejected or
+    superseded, or only records what is.
 
     \b
     Examples:
@@ -90,6 +96,8 @@ def show(cluster: str, version: int, form: str, conf: str | None, as_json: bool)
     history = _history(conf)
     plan = history.version(history.cluster(cluster), version)
     standing = history.standings(plan.cluster_id).get((plan.cluster_id, version))
+    if form == "kafka-json" and not forced:
+        _check_carried_out(history, plan)
     if form in ("kafka-json", "rollback-json"):
         click.echo(_reassignment(plan, after=form == "kafka-json"))
     elif form == "summary-json":
@@ -98,6 +106,20 @@ def show(cluster: str, version: int, form: str, conf: str | None, as_json: bool)
         print_json(_summary(plan, standing) | {"moves": _moves(plan, bytes_of_moves(history, plan))})
     else:
         _show_table(plan, standing, bytes_of_moves(history, plan))
+
+
+def _check_carried_out(history: History, plan: PlanVersion) -> None:
+    from streaming.apply.recorded import read_tasks
+    from streaming.errors import ApplyError
+
+    try:
+        read_tasks(history, plan.cluster_id, plan.plan_version)
+    except ApplyError as error:
+        raise ApplyError(
+            f"{error}; --even-if-not-approved prints it all the same",
+            cluster_id=plan.cluster_id,
+            plan_version=plan.plan_version,
+        ) from error
 
 
 def _moves(plan: PlanVersion, weights: Bytes) -> list[dict[str, Any]]:

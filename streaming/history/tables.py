@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -89,6 +90,8 @@ class History:
                 f"{path}: there is no table yet: run the job first (replica-planner run), or name its conf with --conf",
                 path=path,
             ) from error
+        except OSError as error:
+            raise _unreadable(path, error) from error
         except DeltaError as error:
             reason = str(error).partition("\n")[0]
             raise HistoryError(
@@ -110,7 +113,11 @@ class History:
 
     def has(self, table: Table) -> bool:
         """Whether there is such a table."""
-        return DeltaTable.is_deltatable(self._path(table))
+        path = self._path(table)
+        try:
+            return DeltaTable.is_deltatable(path)
+        except OSError as error:
+            raise _unreadable(path, error) from error
 
     def commits(self, table: Table) -> list[dict[str, Any]]:
         """The commits to a table, as far back as its log reaches."""
@@ -214,8 +221,8 @@ class History:
             raise self._nothing(cluster, f"no version {plan_version}")
         return found
 
-    def version_at(self, cluster: str, as_of: int | datetime) -> int:
-        """The plan version that was the newest then.
+    def version_at(self, cluster: str, as_of: int | datetime | None = None) -> int:
+        """The plan version that was the newest then, or is now.
 
         Raises:
             HistoryError: the version does not exist, or the moment is before the first one.
@@ -239,8 +246,8 @@ class History:
         if not reached or (isinstance(as_of, int) and reached != as_of):
             raise self._nothing(cluster, f"nothing as of {_shown(as_of)}")
         self._note_weighed(cluster, as_of, table)
-        (last,) = versions_from_arrow(self.plans(_HEADLINE, Span(cluster, reached, reached)))
-        return _folded(cluster, table, last)
+        noted = {reached, *_proposed_last(table)}
+        return _folded(cluster, table, versions_from_arrow(self.plans(_HEADLINE, Span(cluster, among=sorted(noted)))))
 
     def _nothing(self, cluster: str, problem: str) -> HistoryError:
         known = self.plans(["created_at"], Span(cluster))
@@ -259,6 +266,18 @@ class History:
             self._open(QUARANTINE), self._path(QUARANTINE), QUARANTINE.schema, QUARANTINE.schema.names, Span(cluster)
         )
         return table.sort_by([("received_at", "ascending"), ("batch_id", "ascending"), ("sequence", "ascending")])
+
+
+def _unreadable(path: str, error: OSError) -> HistoryError:
+    """The storage's client lists causes, a line each; the last one says most."""
+    cause = re.sub(r"\x1b\[\d*m|↳", "", str(error).strip().rpartition("\n")[2]).strip().rstrip(".")
+    remedy = "see that you may read this folder"
+    if "://" in path:
+        remedy = (
+            "see that the address is right, and that the environment of this command has the storage's credentials, "
+            "such as AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION for s3"
+        )
+    return HistoryError(f"{path}: this table cannot be read: {cause}; {remedy}", path=path)
 
 
 def _ascending(numbers: pa.ChunkedArray) -> bool:
@@ -282,15 +301,23 @@ def _as_of(cluster: str, as_of: int | datetime | None) -> Span:
     return Span(cluster, last=as_of)
 
 
-def _folded(cluster: str, table: pa.Table, last: PlanVersion) -> ClusterState:
-    """The state after versions that stand in their order."""
+def _proposed_last(table: pa.Table) -> list[int]:
+    """The newest version that says whether a proposal waits: see :attr:`PlanVersion.leaves_proposals`."""
+    tells = pc.and_(pc.not_equal(table["approval"], "reported"), pc.not_equal(table["kind"], "loads"))
+    found: list[int] = table["plan_version"].filter(tells)[-1:].to_pylist()
+    return found
+
+
+def _folded(cluster: str, table: pa.Table, noted: Iterable[PlanVersion]) -> ClusterState:
+    """The state after versions that stand in their order; ``noted`` are the headlines that count for more than it."""
     state = ClusterState(cluster)
     table = kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
     details = table.select(["broker_changes", "topic_changes"])
     brokers = [BrokerRecord(**broker) for row in details["broker_changes"].to_pylist() for broker in row]
     topics = {t["topic"]: TopicChange(**t) for row in details["topic_changes"].to_pylist() for t in row}
     state.apply(brokers, topics.values(), layout_after(table))
-    state.record(last)
+    for version in noted:
+        state.record(version)
     return state
 
 

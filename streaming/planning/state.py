@@ -120,7 +120,7 @@ class ClusterState:
         self.version = version.plan_version
         self.seal = version.seal or self.seal
         self.remember(version.events)
-        if version.approval != "reported" and version.kind != "loads":
+        if not version.leaves_proposals:
             self.proposal = version if version.approval == "proposed" else None
         if version.effective and version.kind in MOVING_KINDS:
             self.moving = (version.plan_version, *self.moving[: _MOVING_KEPT - 1])

@@ -169,6 +169,17 @@ class PlanVersion:
     load_deadline: datetime | None = None
 
     @property
+    def leaves_proposals(self) -> bool:
+        """Whether a proposal that waits for approval can still be approved after it."""
+        return self.approval == "reported" or self.kind == "loads"
+
+    @property
     def effective(self) -> bool:
         """Whether the moves are part of the state; those of a proposal are not."""
         return self.approval in EFFECTIVE
+
+
+def proposal_in(versions: Sequence[PlanVersion]) -> PlanVersion | None:
+    """The version that waits for approval, of a cluster's versions, oldest first."""
+    last = next((version for version in reversed(versions) if not version.leaves_proposals), None)
+    return last if last is not None and last.approval == "proposed" else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_CAUSE: Final = re.compile(r"^\s*Caused by: (?:[\w.$]+: )*(.+)$", re.MULTILINE)
+_CAUSE: Final = re.compile(r"^\s*(?:Caused by)?: (?:[\w.$]+: )*(.+)$", re.MULTILINE)
 _CLASSES: Final = re.compile(r"^(?:[a-z][\w$]*\.)+[\w$]+: ")
 _LONGEST: Final = 500
 
@@ -13,8 +13,8 @@ _LONGEST: Final = 500
 def reason_of(error: BaseException) -> str:
     """The innermost cause that says something, of a Python error or of one that Spark's JVM raised.
 
-    Of ``Caused by:`` lines the last one counts, without the names of its classes; else the first line of the text; else
-    the name of the error's class.
+    Of ``Caused by:`` lines, and the one that py4j begins with a colon, the last one counts, without the names of its
+    classes; else the first line of the text; else the name of the error's class.
     """
     text = str(error)
     causes = [cause.strip() for cause in _CAUSE.findall(text)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,8 +21,11 @@ from streaming.events import PlanProgress
 from streaming.job.microbatch import progress_to_arrow
 from streaming.record.rows import quarantine_to_arrow, versions_to_arrow
 from tests.streaming.driving import Driver, at
+from tests.streaming.writing import write_batches
 
 Run = Callable[..., Result]
+
+COMMAND = Path(sys.executable).parent / "replica-planner"
 
 BROKERS = [{"id": i, "rack": f"r{i % 3}"} for i in range(1, 7)]
 
@@ -165,10 +170,26 @@ def test_what_is_not_there_is_said_in_one_line(run: Run, history: Driver, args: 
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_before_the_first_run_the_tables_are_missing(run: Run) -> None:
-    result = run("plans")
+@pytest.mark.parametrize("command", ["plans", "maintain"])
+def test_before_the_first_run_the_tables_are_missing(run: Run, command: str) -> None:
+    result = run(command)
     assert result.exit_code == 2
     assert "run the job first" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_storage_that_cannot_be_read_is_said_in_one_line(tmp_path: Path) -> None:
+    """With no credentials but what a machine of a cloud would give, of which there is none at this address."""
+    (tmp_path / "s3.toml").write_text('[tables]\nroot = "s3://no-such-bucket/tables"\n')
+    away = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
+    command = [COMMAND, "plans", "--conf", "s3.toml"]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    done = subprocess.run(command, cwd=tmp_path, env=kept | away, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("replica-planner: s3://no-such-bucket/tables/plans: this table cannot be read: ")
+    assert "credentials" in line
+    assert "\x1b" not in line
 
 
 def submitted(tmp_path: Path) -> list[dict[str, object]]:
@@ -219,6 +240,85 @@ def test_approve_names_the_plan_by_its_digest(run: Run, history: Driver, tmp_pat
         3,
         history.journal[2].digest,
     )
+
+
+@pytest.mark.parametrize("command", ["approve", "reject"])
+def test_a_decision_that_the_job_would_refuse_is_refused_at_once(
+    run: Run, history: Driver, tmp_path: Path, command: str
+) -> None:
+    proposed = history.journal[-1]
+    waits = "does not wait for approval"
+    of_another = f"'no' is not the digest of version 5 of c: {proposed.digest}; look at that plan again"
+    assert of_another in run(command, "c", 5, "--digest", "no").stderr
+    assert f"version 3 of c {waits}: it takes effect without" in run(command, "c", 3, "--digest", "x").stderr
+    joined = history.batch(history.event("broker_joined", broker_id=8, rack="a", minute=5), minute=5)
+    write_batches(tmp_path / ".data/tables", joined)
+    late = run(command, "c", 5, "--digest", proposed.digest)
+    assert late.exit_code == 2
+    assert f"version 5 of c {waits}: it is superseded by version 6" in late.stderr
+    assert submitted(tmp_path) == []
+
+
+def test_loads_and_reports_leave_a_proposal_waiting(run: Run, history: Driver, tmp_path: Path) -> None:
+    weighed = [{"topic": "t", "partition": 0, "size": 1000}]
+    seen = history.batch(history.event("load_observed", partitions=weighed, minute=5), minute=5)
+    write_batches(tmp_path / ".data/tables", seen)
+    assert [version.kind for version in seen.versions] == ["loads"]
+    assert "version 5 waits for approval" in run("status").stdout
+    assert run("approve", "c", 5, "--digest", history.journal[4].digest).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        (1, "it is of kind membership and asks for nothing on the cluster"),
+        (3, "it is superseded by version 6, which changes t-0 again; name that one, or none"),
+        (5, "it was approved as version 6; carry that out"),
+        (7, "it is of kind observation and asks for nothing on the cluster"),
+    ],
+)
+def test_what_is_not_to_be_carried_out_is_no_kafka_json(
+    run: Run, history: Driver, tmp_path: Path, version: int, reason: str
+) -> None:
+    proposed = history.journal[4]
+    seen = [{"topic": "new", "partition": 0, "replicas": [1, 2], "leader": 1, "isr": [1, 2]}]
+    batches = (
+        history.batch(history.event("plan_approved", plan_version=5, digest=proposed.digest, minute=5), minute=5),
+        history.batch(history.event("assignment_observed", partitions=seen, minute=6), minute=6),
+    )
+    write_batches(tmp_path / ".data/tables", *batches)
+    refused = run("show", "c", version, "--format", "kafka-json")
+    assert refused.exit_code == 2
+    assert refused.stdout == ""
+    assert f"version {version} of c is not carried out: {reason}; --even-if-not-approved" in refused.stderr
+    forced = run("show", "c", version, "--format", "kafka-json", "--even-if-not-approved")
+    assert forced.exit_code == 0
+    assert json.loads(forced.stdout)["version"] == 1
+
+
+def test_wait_says_what_became_of_each_line(run: Run, history: Driver, tmp_path: Path) -> None:
+    """The job answers while the command waits; what was refused makes the exit code 1."""
+    root = tmp_path / ".data/tables"
+    lines = [history.event("broker_joined", broker_id=8, rack="a", minute=5), b"{broken"]
+    (tmp_path / "e.jsonl").write_bytes(b"\n".join(lines))
+    answer = threading.Timer(1, lambda: write_batches(root, history.batch(*lines, minute=5)))
+    answer.start()
+    result = run("submit", "e.jsonl", "--wait")
+    answer.join()
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[1:] == ["1 applied, 1 malformed", "c is at version 6"]
+    assert "line 2 malformed: JSON is malformed" in result.stderr
+    again = run("submit", "e.jsonl", "--wait", "--timeout", 0.5)
+    assert again.exit_code == 1, "what was recorded before counts for nothing"
+    assert "2 of 2 without an outcome after 0.5 s" in again.stderr
+
+
+def test_wait_before_the_first_run(run: Run, tmp_path: Path) -> None:
+    given = ("--type", "broker_joined", "--cluster", "c", "--broker-id", 1)
+    result = run("submit", *given, "--wait", "--timeout", 0)
+    assert result.exit_code == 1
+    assert "no job runs on these tables; start one: replica-planner run" in result.stderr
+    assert len(submitted(tmp_path)) == 1
 
 
 @pytest.fixture

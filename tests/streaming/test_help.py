@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from streaming.cli import cli
 
@@ -35,6 +36,13 @@ def test_help_has_examples_with_options_that_there_are(name: str) -> None:
     for example in examples:
         used = {word.partition("=")[0] for word in shlex.split(example) if word.startswith("--")}
         assert used <= known
+
+
+def test_the_bare_command_prints_its_help() -> None:
+    bare, asked = (CliRunner().invoke(cli, words, prog_name="replica-planner") for words in ([], ["--help"]))
+    assert bare.exit_code == 0
+    assert bare.stdout == asked.stdout
+    assert len(bare.stdout.splitlines()) > len(NAMES)
 
 
 @pytest.mark.parametrize(
