@@ -1,7 +1,7 @@
 """The journal as DataFrames, for notebooks: ``from streaming.audit import Audit``.
 
-Everything is read from the tables as they are; nothing is written. The queries are the ones in ``streaming/sql``, which
-run on Databricks SQL as they stand.
+Everything is read from the tables as they are; nothing is written. The queries are the ones in ``streaming/audit/sql``;
+they run on Databricks SQL as they stand.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Audit:
         return moves.where((moves.topic == topic) & (moves.partition == partition)).orderBy("plan_version")
 
     def query(self, name: str, **parameters: object) -> DataFrame:
-        """A query of ``streaming/sql`` by its name; the cluster is filled in.
+        """A query of ``streaming/audit/sql`` by its name; the cluster is filled in.
 
         Raises:
             HistoryError: there is no such query, or a parameter is missing; says which there are.

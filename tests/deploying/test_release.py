@@ -31,7 +31,7 @@ def test_the_wheel_has_both_packages_their_files_and_the_command(tmp_path: Path)
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert files <= packed
-    assert "streaming/sql/undone.sql" in packed, "Audit.query finds its queries where the package is installed"
+    assert "streaming/audit/sql/undone.sql" in packed, "Audit.query finds its queries where the package is installed"
     assert {name.split("/")[0] for name in packed if ".dist-info" not in name} == {"placement", "streaming"}
 
 

@@ -1,4 +1,4 @@
-"""The queries of streaming/sql on real Spark, each with the answer that the history must give."""
+"""The queries of streaming/audit/sql on real Spark, each with the answer that the history must give."""
 
 from __future__ import annotations
 

@@ -90,7 +90,9 @@ def test_a_plan_without_loads_says_nothing_of_bytes(run: Run) -> None:
 
 def test_new_replicas_go_to_disks_by_name(run: Run, driver: Driver) -> None:
     plan = driver.journal[3]
-    entries = json.loads(run("show", "c", plan.plan_version, "--format", "kafka-json").stdout)["partitions"]
+    entries = json.loads(
+        run("show", "c", plan.plan_version, "--format", "kafka-json", "--even-if-not-approved").stdout
+    )["partitions"]
     assert all(len(entry["log_dirs"]) == len(entry["replicas"]) for entry in entries)
     placed = {
         (entry["partition"], broker): path
