@@ -13,6 +13,8 @@ from typing import Final
 from streaming.errors import JarError
 
 MANIFEST = Path(__file__).with_name("jars.toml")
+REPOSITORY: Final = "https://repo1.maven.org/maven2"
+"""Maven Central."""
 _LINE: Final = "4.0"
 """The line of Spark that plain groups are for."""
 
@@ -31,6 +33,11 @@ class Jar:
     def file_name(self) -> str:
         """The name of the file, as Maven repositories have it."""
         return f"{self.name}-{self.revision}.jar"
+
+    @property
+    def path(self) -> str:
+        """Where a Maven repository has the file."""
+        return f"{self.organisation.replace('.', '/')}/{self.name}/{self.revision}/{self.file_name}"
 
 
 def listed_jars(groups: Iterable[str], spark: str | None = None) -> tuple[Jar, ...]:

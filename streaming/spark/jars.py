@@ -14,9 +14,8 @@ from pathlib import Path
 import platformdirs
 
 from streaming.errors import JarError
-from streaming.spark import ivy
+from streaming.spark.download import download
 from streaming.spark.jar_manifest import Jar, fault
-from streaming.spark.java import Java
 
 CACHE_VARIABLE = "REPLICA_PLANNER_CACHE"
 UNUSABLE_IN_PATHS = "[]{}*?,"
@@ -39,10 +38,8 @@ def cache_directory() -> Path:
     return directory
 
 
-def kept_jars(jars: Iterable[Jar], java: Java, *, ivy_settings: str | None = None) -> list[Path]:
+def kept_jars(jars: Iterable[Jar]) -> list[Path]:
     """Return the paths of these JARs, each exactly as in the manifest; fetch those that are not yet kept.
-
-    ``ivy_settings`` is the path of an Ivy settings file, for those who resolve through a mirror.
 
     Raises:
         JarError: a JAR cannot be fetched or kept, or what was fetched is not what the manifest says.
@@ -53,7 +50,7 @@ def kept_jars(jars: Iterable[Jar], java: Java, *, ivy_settings: str | None = Non
     if wanted:
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            _fetch(wanted, directory, java, ivy_settings)
+            _fetch(wanted, directory)
         except OSError as error:
             raise JarError(
                 f"Spark's JARs cannot be kept in {directory} ({error.strerror}):"
@@ -65,10 +62,11 @@ def kept_jars(jars: Iterable[Jar], java: Java, *, ivy_settings: str | None = Non
     return [directory / jar.file_name for jar in jars]
 
 
-def _fetch(jars: list[Jar], directory: Path, java: Java, ivy_settings: str | None) -> None:
+def _fetch(jars: list[Jar], directory: Path) -> None:
     """Fetch into a directory of our own, check, and move into place: two jobs at once do not disturb each other."""
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=directory) as temporary:
-        fetched = ivy.retrieve(jars, Path(temporary), java, settings=ivy_settings, kept_in=directory)
+        fetched = Path(temporary)
+        download(jars, fetched, kept_in=directory)
         for jar in jars:
             wrong = fault(jar, fetched / jar.file_name)
             if wrong is not None:

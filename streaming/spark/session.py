@@ -89,9 +89,9 @@ def spark_session(
         for key, value in wanted.items():
             builder.config(key, value)
         return builder.getOrCreate()
-    java = find_java()
+    find_java()
     groups = ("delta", "kafka") if kafka else ("delta",)
-    jars = kept_jars(listed_jars(groups), java, ivy_settings=wanted.get("spark.jars.ivySettings"))
+    jars = kept_jars(listed_jars(groups))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return _start(app_name, _settings(jars, wanted, log))
 

@@ -18,7 +18,6 @@ import pytest
 
 from streaming.spark.jar_manifest import listed_jars
 from streaming.spark.jars import kept_jars
-from streaming.spark.java import find_java
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 
@@ -102,7 +101,7 @@ def test_clusters_are_planned_on_the_executors_of_a_cluster(master: str, tmp_pat
             lines += made[event]
         job.send(*lines)
     (tmp_path / "events").mkdir()
-    jars = kept_jars(listed_jars(("delta",)), find_java())
+    jars = kept_jars(listed_jars(("delta",)))
     settings = {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

@@ -22,12 +22,11 @@ from streaming.config import load_config
 from streaming.errors import JobError
 from streaming.spark.jar_manifest import listed_jars
 from streaming.spark.jars import kept_jars
-from streaming.spark.java import find_java
 from streaming.spark.session import ALWAYS, LOCAL
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-jars = kept_jars(listed_jars(("delta",)), find_java())
+jars = kept_jars(listed_jars(("delta",)))
 from pyspark.sql import SparkSession
 
 builder = SparkSession.builder.remote("local[2]")
