@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from placement.model import Broker
+import numpy as np
+
+from placement.arrays import BoolArray, Int64Array
+from placement.model import NO_BROKER, Broker, Int32Array
 
 Mode = Literal["heal", "rebalance"]
 
@@ -23,3 +26,12 @@ class Terms:
     replication_factors: Mapping[str, int] = field(default_factory=dict)
     strict_spread: bool = False
     keep_off: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    in_sync: Int32Array | None = None
+
+    def in_sync_among(self, replicas: Int32Array, row: Int64Array) -> BoolArray:
+        """Which replicas of these rows of the layout are in sync; where that is not known, which are on brokers up."""
+        if self.in_sync is None:
+            up = np.array([b.id for b in self.brokers if b.state != "dead"], np.int32)
+            return np.isin(replicas, up)
+        found = (replicas[:, :, None] == self.in_sync[row][:, None, :]).any(axis=2)
+        return np.asarray(found & (replicas != NO_BROKER))

@@ -81,6 +81,7 @@ def verify(plan: Replan) -> Verification:
             exclude_brokers=terms.exclude_brokers,
             replication_factors=terms.replication_factors,
             keep_off=terms.keep_off,
+            in_sync=None if terms.in_sync is None else terms.in_sync[moves.row],
             partial=_has_budget(plan),
         ).violations
     )
@@ -98,6 +99,7 @@ def verify_moves(
     exclude_brokers: Collection[int] = (),
     replication_factors: Mapping[str, int] | None = None,
     keep_off: Mapping[str, Collection[int]] | None = None,
+    in_sync: Int32Array | None = None,
     partial: bool = False,
 ) -> Verification:
     """Check changed or new partitions against the brokers, at a cost that follows the change.
@@ -106,17 +108,21 @@ def verify_moves(
         change: the partitions.
         brokers: all brokers, or the members that were made of them for many checks.
         exclude_topics: topics that must not be among them.
-        exclude_brokers: brokers whose replicas must stay and that must get none; members know theirs.
+        exclude_brokers: brokers that must get no replica, and whose replicas must stay as long as they are in sync and
+            their partition has others to give up; members know theirs.
         replication_factors: by topic, where it is to change; elsewhere it must stay.
         keep_off: by topic, brokers that get no replica of it; its racks are only as large as the others in them.
+        in_sync: int32 broker ids, shape ``(M, S)``, padded with -1: the replicas before that are up and in the ISR;
+            without it, those on brokers that are not dead.
         partial: replicas on lost brokers may stay where they are, as a budget did not reach them.
     """
     members = brokers if isinstance(brokers, Members) else Members.of(brokers, exclude_brokers)
-    checks = _Checks(change, members, partial)
+    checks = _Checks(change, members, partial, in_sync)
     found = [
         *checks.shape(),
         *checks.brokers_alive(),
         *checks.excluded_brokers(),
+        *checks.copies_kept(),
         *checks.replication_factor(dict(replication_factors or {})),
         *checks.kept_off(dict(keep_off or {})),
         *checks.racks(dict(keep_off or {})),
@@ -134,13 +140,14 @@ class Members:
     Attributes:
         ids: int32 broker ids, shape ``(B,)``, ascending.
         rack: int64, shape ``(B,)``: the rack of each as an index.
-        alive, excluded: int32 broker ids, ascending.
+        alive, up, excluded: int32 broker ids, ascending; ``up`` are those that are not dead.
         size: int64, shape ``(racks,)``: brokers of each rack that are alive and not excluded.
     """
 
     ids: Int32Array
     rack: NDArray[np.int64]
     alive: Int32Array
+    up: Int32Array
     excluded: Int32Array
     size: NDArray[np.int64]
     _spreads: dict[int, _Spread] = field(default_factory=dict)
@@ -154,9 +161,10 @@ class Members:
         ids = np.array([b.id for b in known], np.int32)
         rack = np.array([place[b.rack or ""] for b in known], np.int64)
         alive = np.array([b.id for b in known if b.state == "alive"], np.int32)
+        up = np.array([b.id for b in known if b.state != "dead"], np.int32)
         excluded = np.array(sorted(exclude_brokers), np.int32)
         free = _among(ids, alive) & ~_among(ids, excluded)
-        return cls(ids, rack, alive, excluded, np.bincount(rack[free], minlength=len(racks)))
+        return cls(ids, rack, alive, up, excluded, np.bincount(rack[free], minlength=len(racks)))
 
     def without(self, brokers: Collection[int]) -> Members:
         """The same with racks that are only as large as the other brokers in them."""
@@ -176,13 +184,15 @@ class Members:
 class _Checks:
     """The single checks over one change."""
 
-    __slots__ = ("_after", "_before", "_change", "_members", "_partial")
+    __slots__ = ("_after", "_before", "_change", "_in_sync", "_members", "_partial")
 
-    def __init__(self, change: Change, members: Members, partial: bool) -> None:
+    def __init__(self, change: Change, members: Members, partial: bool, in_sync: Int32Array | None) -> None:
         self._change = change
         self._members = members
         self._partial = partial
         self._before, self._after = change.before, change.after
+        known = _among(self._before, members.up) if in_sync is None else _contains(in_sync, self._before)
+        self._in_sync = known & (self._before != NO_BROKER)
 
     def _violations(self, wrong: NDArray[np.bool_], problem: str) -> list[Violation]:
         if not wrong.any():
@@ -225,13 +235,28 @@ class _Checks:
         return self._violations(np.asarray((wrong & ~tolerated).any(axis=1)), "is placed on a broker that is not alive")
 
     def excluded_brokers(self) -> list[Violation]:
-        """Excluded brokers neither get nor lose a replica."""
+        """Excluded brokers get no replica, and lose those in sync only where a partition has none but theirs."""
         if not self._members.excluded.size:
             return []
         gained = _among(self._after, self._members.excluded) & ~_contains(self._before, self._after)
         lost = _among(self._before, self._members.excluded) & ~_contains(self._after, self._before)
-        moved = np.asarray(gained.any(axis=1) | lost.any(axis=1))
+        fewer = (self._after != NO_BROKER).sum(axis=1) < (self._before != NO_BROKER).sum(axis=1)
+        others = (~_among(self._after, self._members.excluded) & (self._after != NO_BROKER)).any(axis=1)
+        wrong = np.where(fewer[:, None], lost & self._in_sync & others[:, None], lost)
+        moved = np.asarray(gained.any(axis=1) | wrong.any(axis=1))
         return self._violations(moved, "moves a replica of an excluded broker")
+
+    def copies_kept(self) -> list[Violation]:
+        """As many replicas end with the data as can: those in sync, and new ones, which are copied before others go.
+
+        So the last one in sync never goes, and none goes while one stays that is not in sync.
+        """
+        stays = _contains(self._before, self._after)
+        room = _among(self._after, self._members.alive) & ~_among(self._after, self._members.excluded)
+        good = (self._in_sync & _contains(self._after, self._before)).sum(axis=1) + (room & ~stays).sum(axis=1)
+        needed = np.minimum(self._in_sync.sum(axis=1), (self._after != NO_BROKER).sum(axis=1))
+        fewer = good < needed
+        return self._violations(fewer, "gives up a replica that is in sync and keeps one that is not")
 
     def replication_factor(self, wanted: dict[str, int]) -> list[Violation]:
         """The number of replicas is the one asked for, or the one before."""
@@ -276,11 +301,25 @@ class _Checks:
             for topics, brokers in self._by_brokers(keep_off)
         ]
         worst = self._deviations(self._after, groups)
+        self._measure_by_copies(worst)
         if not worst.any():
             return []
         earlier = self._deviations(self._before, groups)
         grown = (self._after != NO_BROKER).sum(axis=1) != (self._before != NO_BROKER).sum(axis=1)
         return self._violations((worst > 0) & ((worst > earlier) | (grown & (earlier == 0))), "breaks its rack window")
+
+    def _measure_by_copies(self, worst: NDArray[np.int64]) -> None:
+        """What only gives replicas up can be spread no better than those that it may keep: the ones in sync."""
+        fewer = (self._after != NO_BROKER).sum(axis=1) < (self._before != NO_BROKER).sum(axis=1)
+        rows = np.flatnonzero(
+            (worst > 0) & fewer & (_contains(self._before, self._after) | (self._after < 0)).all(axis=1)
+        )
+        kept = self._in_sync[rows] | _contains(self._after[rows], self._before[rows])
+        hosts = np.sort(np.where(kept, self._before[rows], NO_BROKER), axis=1)
+        for own in np.unique(hosts, axis=0):
+            same = rows[(hosts == own).all(axis=1)]
+            others = set(self._members.ids.tolist()) - set(own.tolist())
+            worst[same] = _deviation(self._after[same], self._members.without(others))
 
 
 def _among(values: Int32Array, ids: Int32Array) -> NDArray[np.bool_]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from placement.arrays import BoolArray, Int64Array, any_in_row
+from placement.arrays import BoolArray, Int64Array, any_in_row, count_in_row
 from placement.errors import InvalidReplicationFactorError
 from placement.fleet import Fleet
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.replanning.problem import Problem
-from placement.replanning.replicas.drop import drop
+from placement.replanning.replicas.drop import drop, drop_unsafe
 from placement.replanning.window import levels
 from placement.terms import Terms
 
@@ -33,7 +33,8 @@ def pose(
     replica of each row takes of it, 1 where it is not given.
 
     Raises:
-        InvalidReplicationFactorError: a partition must end with more replicas than brokers can take.
+        InvalidReplicationFactorError: a partition must end with more replicas than brokers can take, or with fewer
+            and no copy of it can be given up safely.
     """
     index = fleet.index_of(assignment.replicas)
     factor = _factors(assignment, terms.replication_factors)
@@ -52,11 +53,14 @@ def pose(
     hosts = np.where(origin < fleet.present, origin, NO_BROKER).astype(np.int32)
     if terms.mode == "rebalance":
         hosts = _without(hosts, assignment.topic_index[row], barred)
+    hosts, stays = _without_unsafe(assignment, fleet, terms, row, factor[row], hosts, counts)
     start = drop(fleet, hosts, factor[row], counts)
     _check_factors(fleet, factor[row], start)
-    confined = ((hosts != NO_BROKER).sum(axis=1) > factor[row]) & (terms.mode == "heal")
-    fixed = np.where(confined | (terms.mode == "rebalance"), fleet.usable, 0)
+    stays |= terms.mode == "heal"
+    confined = (count_in_row(hosts != NO_BROKER) > factor[row]) & stays
+    fixed = np.where(confined | ~stays, fleet.usable, 0)
     pinned = start >= fixed[:, None]
+    only = np.where(confined[:, None], hosts, np.int32(NO_BROKER))
     opened = origin[origin != NO_BROKER]
     return Problem(
         fleet=fleet,
@@ -72,10 +76,11 @@ def pose(
             factor[row],
             start,
             pinned,
-            np.where(confined[:, None], hosts, NO_BROKER),
+            only,
             closed[assignment.topic_index[row]] if barred.size else None,
         ),
         confined=confined,
+        hosts=only,
         closed=counts - np.bincount(opened[opened < fleet.present], minlength=fleet.present),
         layout=index,
         layout_topic=assignment.topic_index,
@@ -102,6 +107,56 @@ def _without(replicas: Int32Array, topic: Int32Array, barred: BoolArray) -> Int3
     return np.where((replicas != NO_BROKER) & barred[topic[:, None], replicas], np.int32(NO_BROKER), replicas)
 
 
+def _without_unsafe(
+    assignment: Assignment,
+    fleet: Fleet,
+    terms: Terms,
+    row: Int64Array,
+    factor: Int64Array,
+    hosts: Int32Array,
+    load: Int64Array,
+) -> tuple[Int32Array, BoolArray]:
+    """Give up copies that are not in sync where a lower factor would cost one that is.
+
+    Returns:
+        The replicas left, and the rows that gave up copies on usable brokers, which must not come back.
+
+    Raises:
+        InvalidReplicationFactorError: no copy can be given up safely: none is in sync, or one that is has to leave
+            its broker and would be replaced while one that is not is given up.
+    """
+    none = np.zeros(row.size, np.bool_)
+    lower = np.flatnonzero(factor < assignment.replication_factor[row])
+    if not lower.size:
+        return hosts, none
+    replicas = assignment.replicas[row[lower]]
+    in_sync = _widen_flags(terms.in_sync_among(replicas, row[lower]), hosts.shape[1])
+    safe = count_in_row(in_sync)
+    before, wanted = hosts[lower], factor[lower]
+    doubtful = (safe == 0) & (count_in_row(before != NO_BROKER) > wanted)
+    _refuse(assignment, row[lower], doubtful, "has no replica in sync")
+    after = drop_unsafe(fleet, before, in_sync, np.maximum(wanted - safe, 0), load)
+    given_up = any_in_row((after != before) & (before < fleet.usable))
+    replaced = given_up & (count_in_row(after != NO_BROKER) < wanted)
+    _refuse(assignment, row[lower], replaced, "would lose a replica that is in sync and keep one that is not")
+    hosts = hosts.copy()
+    hosts[lower] = after
+    none[lower] = given_up
+    return hosts, none
+
+
+def _refuse(assignment: Assignment, row: Int64Array, wrong: BoolArray, problem: str) -> None:
+    """Refuse to lower a replication factor where it would cost data."""
+    if wrong.any():
+        at = int(row[wrong.argmax()])
+        topic, factor = assignment.topics[assignment.topic_index[at]], len(assignment.replicas_of(at))
+        raise InvalidReplicationFactorError(
+            f"partition {topic}-{assignment.partition[at]} {problem}: its replication factor of {factor} cannot be "
+            "lowered until its replicas have caught up",
+            replication_factor=factor,
+        )
+
+
 def _affordable(
     index: Int32Array, fleet: Fleet, factor: Int64Array, is_open: BoolArray, budget: int, weight: Int64Array | None
 ) -> BoolArray:
@@ -122,6 +177,10 @@ def _factors(assignment: Assignment, replication_factors: Mapping[str, int]) -> 
         wanted = np.array([replication_factors.get(t, 0) for t in assignment.topics], np.int64)
         asked = np.array([t in replication_factors for t in assignment.topics], np.bool_)
         factor = np.where(asked[assignment.topic_index], wanted[assignment.topic_index], factor)
+        if factor.min(initial=1) < 1:
+            raise InvalidReplicationFactorError(
+                f"replication factor {factor.min()} must be at least 1", replication_factor=int(factor.min())
+            )
     return factor
 
 
@@ -129,12 +188,13 @@ def _check_factors(fleet: Fleet, factor: Int64Array, start: Int32Array) -> None:
     if not factor.size:
         return
     available = fleet.usable + (start >= fleet.usable).sum(axis=1)
-    wrong = np.flatnonzero((factor < 1) | (factor > available))
+    wrong = np.flatnonzero(factor > available)
     if wrong.size:
         value, brokers = int(factor[wrong[0]]), int(available[wrong[0]])
-        problem = "must be at least 1" if value < 1 else f"is above the {brokers} usable brokers"
         raise InvalidReplicationFactorError(
-            f"replication factor {value} {problem}", replication_factor=value, brokers=brokers
+            f"replication factor {value} is above the {brokers} usable brokers",
+            replication_factor=value,
+            brokers=brokers,
         )
 
 
@@ -144,6 +204,10 @@ def _widen(index: Int32Array, width: int) -> Int32Array:
     padded = np.full((index.shape[0], width), NO_BROKER, np.int32)
     padded[:, : index.shape[1]] = index
     return padded
+
+
+def _widen_flags(flags: BoolArray, width: int) -> BoolArray:
+    return np.pad(flags, ((0, 0), (0, width - flags.shape[1])))
 
 
 def _row_levels(

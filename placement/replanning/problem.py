@@ -27,7 +27,8 @@ class Problem:
         start: int32, shape ``(q, W)``: the replicas that are left when lost and dropped ones are gone.
         pinned: bool, shape ``(q, W)``: replicas of ``start`` that cannot leave.
         level: int64, shape ``(q,)``: level of the rack window.
-        confined: bool, shape ``(q,)``: rows that only give replicas up, so that they stay on brokers of ``origin``.
+        confined: bool, shape ``(q,)``: rows that only give replicas up, so that they stay on brokers that they have.
+        hosts: int32, shape ``(q, W)``: the brokers that confined rows may stay on, -1 in other rows.
         closed: int64, shape ``(present,)``: replicas on each broker in rows that are not open.
         layout: int32, shape ``(P, R)``: every row before, as broker indices.
         layout_topic: int32, shape ``(P,)``: topic index of every row, ascending.
@@ -45,6 +46,7 @@ class Problem:
     pinned: BoolArray
     level: Int64Array
     confined: BoolArray
+    hosts: Int32Array
     closed: Int64Array
     layout: Int32Array
     layout_topic: Int32Array
@@ -82,8 +84,7 @@ class Problem:
             size += count_in_rack(fleet, np.where(self.start[rows] >= fleet.usable, self.start[rows], NO_BROKER), rack)
         if self.some_confined:
             at = np.flatnonzero(self.confined[rows])
-            hosts = self.origin[rows[at]]
-            size[at] = count_in_rack(fleet, np.where(hosts < fleet.present, hosts, NO_BROKER), rack[at])
+            size[at] = count_in_rack(fleet, self.hosts[rows[at]], rack[at])
         return size
 
     def dropped(self) -> BoolArray:
@@ -145,8 +146,7 @@ class Problem:
         """Each (row, rack), once, in which something is pinned, a confined row has a broker, or a broker is barred."""
         fleet = self.fleet
         pinned = np.where(self.pinned, self.start, NO_BROKER)
-        hosts = np.where(self.confined[:, None] & (self.origin < fleet.present), self.origin, NO_BROKER)
-        broker = np.concatenate([pinned, hosts], axis=1) if self.confined.any() else pinned
+        broker = np.concatenate([pinned, self.hosts], axis=1) if self.some_confined else pinned
         rack = np.where(broker == NO_BROKER, NO_BROKER, fleet.rack[broker])
         again = np.zeros(rack.shape, np.bool_)
         for slot in range(1, rack.shape[1]):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from placement.errors import InvalidAssignmentError, InvalidLimitError, InvalidLoadError
 from placement.fleet import Fleet, fleet_of
 from placement.loads.model import Band, Loads
-from placement.model import Assignment, Broker
+from placement.model import Assignment, Broker, Int32Array
 from placement.plan import Replan
 from placement.replanning.by_load.steps import LoadTerms, over_limits, place_alike, place_by_load
 from placement.replanning.conclude import conclude
@@ -38,6 +38,7 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
     max_bytes: int | None = None,
     keep_off: Mapping[str, Collection[int]] | None = None,
     move_cost: int = 0,
+    in_sync: Int32Array | None = None,
 ) -> Replan:
     """Plan the least movement to the best balance: first the sum of load^2 / capacity, then the replicas moved.
 
@@ -50,7 +51,8 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         mode: ``heal`` moves only replicas on dead and draining brokers; ``rebalance`` may move all.
         max_moves: replicas that may be copied at most; lost ones come first.
         exclude_topics: topics in which nothing changes.
-        exclude_brokers: brokers that get no new replica and keep those that they have.
+        exclude_brokers: brokers that get no new replica and keep those that they have, unless a lower replication
+            factor leaves no other to give up.
         replication_factors: the replication factor that topics must end with, where it changes.
         strict_spread: when rebalancing, every topic evenly over the brokers, even at the cost of more moves; a
             budget that is too small for it goes to the balance of the brokers instead.
@@ -61,21 +63,29 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         keep_off: by topic, brokers that get no replica of it, and that a rebalance takes those away from that they
             have; only with loads. Its racks are only as large as the brokers that are left for it.
         move_cost: bytes that the search counts for a copy besides its own; only with loads.
+        in_sync: int32 broker ids, shape ``(P, S)``, padded with -1: the replicas of each partition that are up and in
+            the ISR. Without it, those on brokers that are not dead. Where a replication factor is lowered, no other
+            is kept in the place of one of them.
 
     Raises:
-        InvalidAssignmentError: the layout is empty.
+        InvalidAssignmentError: the layout is empty, or ``in_sync`` is of another one.
         InvalidLimitError: max_moves, max_bytes or move_cost is negative, max_moves and max_bytes are both given, one of
             the terms of loads comes without them, strict_spread with loads that differ, or a partition finds no broker
             that its topic is not kept off.
         InvalidLoadError: the loads are of another layout.
         InvalidBrokerError: no broker is usable, or an excluded one is unknown.
-        InvalidReplicationFactorError: a partition must end with more replicas than there are usable brokers.
+        InvalidReplicationFactorError: a partition must end with more replicas than there are usable brokers, or with
+            fewer and no replica can be given up without giving up data.
         DuplicateBrokerError, IncompleteRackError: the brokers contradict each other.
     """
     if not len(assignment):
         raise InvalidAssignmentError("the layout is empty: there is no partition to plan for")
     if max_moves is not None and max_moves < 0:
         raise InvalidLimitError(f"max_moves is {max_moves}: it must be at least 0", name="max_moves", value=max_moves)
+    if in_sync is not None and in_sync.shape[0] != len(assignment):
+        raise InvalidAssignmentError(
+            f"in_sync is of {in_sync.shape[0]} partitions and the layout has {len(assignment)}"
+        )
     terms = Terms(
         brokers=tuple(sorted(brokers, key=lambda b: b.id)),
         mode=mode,
@@ -85,6 +95,7 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         replication_factors=dict(replication_factors or {}),
         strict_spread=strict_spread,
         keep_off={topic: frozenset(ids) for topic, ids in sorted((keep_off or {}).items()) if ids},
+        in_sync=in_sync,
     )
     fleet = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=assignment.replicas)
     if loads is not None:

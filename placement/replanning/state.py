@@ -81,7 +81,7 @@ class State:
         result = ~any_in_row(self.current.take(row, axis=0) == np.asarray(broker)[:, None])
         if problem.some_confined:
             confined = np.flatnonzero(problem.confined[row])
-            hosts = problem.origin[row[confined]]
+            hosts = problem.hosts[row[confined]]
             result[confined] &= (hosts == np.asarray(broker)[confined][:, None]).any(axis=1)
         if problem.barred.size:
             result &= problem.open_to(row, broker)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.model import NO_BROKER, Int32Array
+from streaming.planning.in_sync import brokers_up, in_sync_among
 from streaming.planning.state import ClusterState, TopicLayout
 from streaming.record.moves import NO_OFFSET, Roles
 
@@ -48,9 +49,8 @@ COUNTED = ("under_replicated", "at_minimum", "offline", "not_preferred")
 def topic_health(state: ClusterState, topic: str, min_insync_replicas: int) -> TopicHealth:
     """Judge one topic by the brokers as they are known to be."""
     layout = state.topics[topic]
-    up = np.array([b.broker_id for b in state.members() if b.state in ("alive", "draining")], np.int32)
     present = layout.replicas != NO_BROKER
-    in_sync = np.isin(layout.replicas, up) & present & _observed_in_sync(layout)
+    in_sync = in_sync_among(layout.replicas, layout.roles, brokers_up(state.members()))
     count = in_sync.sum(axis=1)
     expected = np.where(in_sync.any(axis=1), layout.replicas[np.arange(count.size), in_sync.argmax(axis=1)], NO_BROKER)
     leader = _leader(layout, in_sync, expected.astype(np.int32))
@@ -65,16 +65,6 @@ def topic_health(state: ClusterState, topic: str, min_insync_replicas: int) -> T
         offline=np.asarray(count == 0),
         not_preferred=np.asarray((leader != NO_BROKER) & (leader != layout.replicas[:, 0])),
     )
-
-
-def _observed_in_sync(layout: TopicLayout) -> BoolArray:
-    """Which replicas are in the observed ISR; all of them where none was observed."""
-    if layout.roles is None:
-        return np.ones(layout.replicas.shape, np.bool_)
-    isr = layout.roles.isr
-    known = (isr != NO_BROKER).any(axis=1)
-    within = (layout.replicas[:, :, None] == isr[:, None, :]).any(axis=2)
-    return np.asarray(within | ~known[:, None])
 
 
 def _leader(layout: TopicLayout, in_sync: BoolArray, expected: Int32Array) -> Int32Array:

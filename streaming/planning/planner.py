@@ -180,8 +180,10 @@ class ClusterPlanner:
             case PreferredElectionRequested():
                 return preferred_election_requested(state, event)
             case PlanApproved():
+                self._close_before_proposal()
                 return plan_approved(state, event)
             case PlanRejected():
+                self._close_before_proposal()
                 return plan_rejected(state, event)
             case PlanRolledBack():
                 self._close()
@@ -196,6 +198,11 @@ class ClusterPlanner:
                 return Decision("resume", f"resumed by event {event.event_id}")
             case _:
                 assert_never(event)
+
+    def _close_before_proposal(self) -> None:
+        """End what is being collected: it may be what a proposal no longer holds for."""
+        if self.state.proposal is not None:
+            self._close()
 
     def _version(self, cluster_id: str, plan_version: int) -> PlanVersion | None:
         made = (v for v in self.versions if v.plan_version == plan_version)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 import msgspec
+import numpy as np
 
 from placement import Change, Verification, Violation, verify_moves
-from placement.model import NO_BROKER
+from placement.model import NO_BROKER, Int32Array
 from streaming.config import Policy
+from streaming.planning.in_sync import brokers_up
 from streaming.record.moves import change_of, digest
 from streaming.record.version import MEMBERS, BrokerRecord, PlanVersion
 
@@ -18,19 +21,36 @@ CHECKED_KINDS: Final = ("heal", "rebalance", "replication_factor", "rollback", "
 
 
 def check_moves(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Verification:
-    """Check the moves of a version against the brokers as they are with the version's changes."""
+    """Check the moves of a version against the brokers as they are with the version's changes.
+
+    Which replicas were in the ISR is not part of a version: those on brokers that were up count as in sync.
+    """
     if version.kind not in CHECKED_KINDS or version.approval in ("rejected", "reported"):
         return Verification((), 0)
     change = change_of(version.moves)
-    factors = {} if version.kind in ("heal", "rebalance") else factors_after(change)
-    members = [b.to_core() for b in sorted(brokers, key=lambda b: b.broker_id) if b.state in MEMBERS]
-    found = verify_moves(change, members, replication_factors=factors, partial=True)
-    if found or version.kind not in ("heal", "rebalance"):
+    members = [b for b in sorted(brokers, key=lambda b: b.broker_id) if b.state in MEMBERS]
+    in_sync = np.where(np.isin(change.before, brokers_up(members)), change.before, NO_BROKER).astype(np.int32)
+    if version.kind in ("rollback", "restore"):
+        return check_as_said(change, members, in_sync)
+    held = {b.broker_id for b in members if b.state == "failed"}
+    factors = factors_after(change) if version.kind == "replication_factor" else {}
+    known = [b.to_core() for b in members]
+    terms: dict[str, Any] = {"replication_factors": factors, "in_sync": in_sync, "partial": True}
+    found = verify_moves(change, known, exclude_brokers=held, **terms)
+    if found:
         return found
-    # Topics that are kept off brokers have racks of another size.
+    # Brokers that are excluded, or that topics are kept off, leave racks of another size.
     policy = msgspec.json.decode(version.policy, type=Policy)
     kept_off = {topic: policy.loads.closed_to(topic) for topic in change.topics}
-    return verify_moves(change, members, keep_off=kept_off, partial=True) if any(kept_off.values()) else found
+    excluded = held.union(policy.exclude_brokers).intersection(b.id for b in known if b.state == "alive")
+    again = verify_moves(change, known, exclude_brokers=excluded, keep_off=kept_off, **terms)
+    return again or found
+
+
+def check_as_said(change: Change, members: Iterable[BrokerRecord], in_sync: Int32Array) -> Verification:
+    """Check moves that somebody says instead of planning them: replicas go only to brokers that are up."""
+    up = [replace(b.to_core(), state="dead") if b.state == "failed" else b.to_core() for b in members]
+    return verify_moves(change, up, replication_factors=factors_after(change), in_sync=in_sync, partial=True)
 
 
 def check_version(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Verification:

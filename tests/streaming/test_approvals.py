@@ -105,3 +105,43 @@ def test_what_makes_a_proposal_stale_says_so(six: Driver) -> None:
         again.plan_version,
         None,
     ]
+
+
+def _two_of_three() -> Driver:
+    driver = Driver()
+    driver.racks({"a": [1, 2, 3]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={"0": [1, 2]}))
+    return driver
+
+
+def test_a_rollback_that_would_keep_only_failed_copies_is_rejected() -> None:
+    driver = _two_of_three()
+    grown = driver.event("replication_factor_changed", topic="t", replication_factor=3, minute=1)
+    (raised,) = driver.batch(grown).versions
+    driver.batch(*(driver.event("broker_left", broker_id=b, reason="failed", minute=2) for b in (1, 2)))
+    roll = {"plan_version": raised.plan_version, "digest": raised.digest}
+    result = driver.batch(driver.event("plan_rolled_back", event_id="x", minute=3, **roll))
+    assert outcomes(result) == {"x": "rejected"}
+    assert "gives up a replica that is in sync" in reasons(result)["x"]
+
+
+def test_a_rollback_onto_a_broker_that_has_failed_is_rejected() -> None:
+    driver = _two_of_three()
+    (healed,) = driver.batch(driver.event("broker_left", broker_id=1, reason="decommissioned", minute=1)).versions
+    driver.batch(driver.event("broker_joined", broker_id=1, rack="a", minute=2))
+    driver.batch(driver.event("broker_left", broker_id=1, reason="failed", minute=3))
+    roll = {"plan_version": healed.plan_version, "digest": healed.digest}
+    result = driver.batch(driver.event("plan_rolled_back", event_id="x", minute=4, **roll))
+    assert outcomes(result) == {"x": "rejected"}
+    assert "is placed on a broker that is not alive" in reasons(result)["x"]
+
+
+def test_an_approval_is_stale_also_in_the_batch_in_which_a_broker_fails(six: Driver) -> None:
+    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
+    (proposed,) = six.batch(six.event("rebalance_requested", minute=2)).versions
+    terms = {"plan_version": proposed.plan_version, "digest": proposed.digest}
+    result = six.batch(
+        six.event("broker_left", broker_id=7, reason="failed", minute=3),
+        six.event("plan_approved", event_id="x", minute=3, **terms),
+    )
+    assert outcomes(result)["x"] == "stale"

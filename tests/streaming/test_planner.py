@@ -313,3 +313,35 @@ def test_clusters_do_not_disturb_each_other(six: Driver) -> None:
     )
     assert six.layout() == before
     assert six.memory.clusters["other"].version == 3
+
+
+def test_a_lower_replication_factor_gives_up_the_copies_on_a_failed_broker() -> None:
+    driver = Driver()
+    driver.racks({"a": [1, 2, 3]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={"0": [1, 2], "1": [2, 3], "2": [3, 1]}))
+    driver.batch(driver.event("broker_left", broker_id=1, reason="failed", minute=1))
+    driver.batch(driver.event("replication_factor_changed", topic="t", replication_factor=1, minute=2))
+    assert [driver.layout()["t"][0], driver.layout()["t"][2]] == [[2], [3]]
+
+
+def test_a_lower_replication_factor_keeps_the_replica_that_was_seen_in_sync() -> None:
+    driver = Driver()
+    driver.racks({"a": [1, 2, 3]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={"0": [1, 2, 3]}))
+    seen = [{"topic": "t", "partition": 0, "replicas": [1, 2, 3], "leader": 3, "isr": [3]}]
+    driver.batch(driver.event("assignment_observed", partitions=seen, minute=1))
+    driver.batch(driver.event("replication_factor_changed", topic="t", replication_factor=1, minute=2))
+    assert driver.layout()["t"] == [[3]]
+
+
+def test_a_lower_replication_factor_is_rejected_where_no_replica_is_up() -> None:
+    driver = Driver()
+    driver.racks({"a": [1, 2, 3]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={"0": [1, 2]}))
+    driver.batch(*(driver.event("broker_left", broker_id=b, reason="failed", minute=1) for b in (1, 2)))
+    lower = driver.event("replication_factor_changed", event_id="x", topic="t", replication_factor=1, minute=2)
+    result = driver.batch(lower)
+    assert reasons(result) == {
+        "x": "partition t-0 has no replica in sync: its replication factor of 2 cannot be lowered until its replicas "
+        "have caught up"
+    }

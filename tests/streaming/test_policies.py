@@ -134,3 +134,27 @@ def test_excluded_topics_are_left_alone() -> None:
     driver.batch(driver.event("rebalance_requested", minute=2))
     assert driver.layout()["__offsets"] == before["__offsets"]
     assert driver.layout()["t"] != before["t"]
+
+
+def test_a_heal_that_finds_only_excluded_partitions_is_no_plan() -> None:
+    driver = Driver('[policy]\nexclude_topics = ["__*"]\n')
+    driver.racks({"a": [1, 2, 3]})
+    driver.batch(driver.event("topic_created", topic="__t", replica_assignment={"0": [1, 2]}))
+    (left,) = driver.batch(driver.event("broker_left", broker_id=1, reason="decommissioned", minute=1)).versions
+    (joined,) = driver.batch(driver.event("broker_joined", broker_id=4, rack="a", minute=2)).versions
+    assert line(left) == "v3 membership not_required: broker 1 decommissioned"
+    assert line(joined) == "v4 membership not_required: broker 4 joined"
+    assert driver.layout() == {"__t": [[1, 2]]}
+
+
+def test_drift_is_not_planned_back_where_that_would_cost_the_data() -> None:
+    driver = Driver('[policy]\non_drift = "restore"\n')
+    driver.racks({"a": [1, 2, 3]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={"0": [1, 2]}))
+    driver.batch(driver.event("broker_left", broker_id=1, reason="failed", minute=1))
+    seen = [{"topic": "t", "partition": 0, "replicas": [1, 2, 3], "leader": 3, "isr": [3]}]
+    (drift,) = driver.batch(driver.event("assignment_observed", partitions=seen, minute=2)).versions
+    assert line(drift) == (
+        "v4 drift reported: drift: 1 partitions are not where they were planned; not planned back: partition t-0 "
+        "gives up a replica that is in sync and keeps one that is not: [1, 2, 3] -> [1, 2]"
+    )

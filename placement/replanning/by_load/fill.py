@@ -78,7 +78,7 @@ def _accepting(layout: Layout, at: int, slot: int) -> BoolArray:
     rack_ok = state.admits(np.full(racks.size, at), racks)
     ok = rack_ok[fleet.rack[: fleet.usable]]
     if state.problem.confined[at]:
-        ok = ok & np.isin(np.arange(fleet.usable), state.problem.origin[at])
+        ok = ok & np.isin(np.arange(fleet.usable), state.problem.hosts[at])
     held = state.current[at]
     ok[held[(held >= 0) & (held < fleet.usable)]] = False
     ok &= state.problem.open_to(np.array([at]), np.arange(fleet.usable))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from placement import verify_moves
+from placement import Change
 from placement.model import NO_BROKER
 from streaming.errors import RejectedEvent
 from streaming.events import PlanApproved, PlanProgress, PlanRejected, PlanRolledBack, PreferredElectionRequested
 from streaming.planning.decisions.decision import Answer, Decision, History, NoEffect, Stale
-from streaming.planning.soundness import factors_after
+from streaming.planning.in_sync import replicas_in_sync
+from streaming.planning.soundness import check_as_said
 from streaming.planning.state import ClusterState, balance_on
 from streaming.record.moves import TopicMoves, change_of, load_after, moved_replicas
 from streaming.record.version import Numbers, PlanVersion
@@ -98,7 +100,8 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
             )
     members = state.members()
     change = change_of(moves)
-    check = verify_moves(change, [b.to_core() for b in members], replication_factors=factors_after(change))
+    in_sync = replicas_in_sync(state, members, change.topics)[_rows(state, change)]
+    check = check_as_said(change, members, in_sync)
     if not check:
         raise RejectedEvent(f"version {event.plan_version} cannot be undone: {check.violations[0]}")
     moved = moved_replicas(moves)
@@ -128,6 +131,13 @@ def _first_changed(state: ClusterState, block: TopicMoves) -> int | None:
     same = (_padded(layout.replicas[rows], width) == _padded(block.before, width)).all(axis=1)
     same &= layout.partitions[rows] == block.partitions
     return None if same.all() else int(block.partitions[int(np.argmin(same))])
+
+
+def _rows(state: ClusterState, change: Change) -> NDArray[np.intp]:
+    """The rows of the changed partitions in the layout of their topics."""
+    layout = state.assignment(change.topics)
+    known, wanted = (columns.topic_index.astype(np.int64) << 32 | columns.partition for columns in (layout, change))
+    return np.searchsorted(known, wanted)
 
 
 def _padded(replicas: np.ndarray, width: int) -> np.ndarray:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-import numpy as np
-
-from placement import PlacementError, Replan, WaveLimits, in_waves, replan, replicas_up, verify
-from placement.model import NO_BROKER, Int32Array
+from placement import PlacementError, Replan, WaveLimits, in_waves, replan, verify
 from placement.verify_loads import limit_problems
 from streaming.amounts import parse_bytes
 from streaming.config import Policy
@@ -18,6 +14,7 @@ from streaming.errors import PlannerError, RejectedEvent
 from streaming.events import ReplicationFactorChanged
 from streaming.planning.by_load import band_of, loads_of
 from streaming.planning.decisions.decision import Answer, Decision, NoEffect, numbers_of
+from streaming.planning.in_sync import replicas_in_sync
 from streaming.planning.state import ClusterState
 from streaming.record.moves import moves_of
 from streaming.record.version import MEMBERS, BrokerRecord, Kind
@@ -47,6 +44,8 @@ def heal(state: ClusterState, policy: Policy, cause: str, brokers: Sequence[Brok
             cause = f"{cause}; keep_off was set aside: {error}"
     except PlacementError as error:
         return Decision("membership", f"{cause}; not healed: {error}", brokers=brokers)
+    if not len(plan.moves):
+        return Decision("membership", cause, brokers=brokers)
     return _decision("heal", cause, state, policy, plan, brokers=brokers, members=members)
 
 
@@ -108,21 +107,6 @@ def replication_factor_changed(state: ClusterState, event: ReplicationFactorChan
         return NoEffect(f"topic {event.topic} has replication factor {event.replication_factor} already")
     cause = f"replication factor of topic {event.topic} set to {event.replication_factor}"
     return _decision("replication_factor", cause, state, policy, plan, members=members)
-
-
-def _in_sync(state: ClusterState, plan: Replan, members: Sequence[BrokerRecord]) -> Int32Array:
-    """The replicas that can serve copies: on brokers that are up, and in the ISR where that was observed."""
-    up = [replace(b.to_core(), state="dead") if b.state == "failed" else b.to_core() for b in members]
-    serving = replicas_up(plan.moves, up)
-    starts = np.flatnonzero(np.diff(plan.moves.topic_index, prepend=-1))
-    for lo, hi in zip(starts.tolist(), [*starts[1:].tolist(), len(plan.moves)], strict=True):
-        layout = state.topics[plan.moves.topics[int(plan.moves.topic_index[lo])]]
-        if layout.roles is not None:
-            isr = layout.roles.isr[np.searchsorted(layout.partitions, plan.moves.partition[lo:hi])]
-            known = (isr != NO_BROKER).any(axis=1)
-            outside = known[:, None] & ~(serving[lo:hi, :, None] == isr[:, None, :]).any(axis=2)
-            serving[lo:hi][outside] = NO_BROKER
-    return serving
 
 
 def members_after(state: ClusterState, brokers: Sequence[BrokerRecord]) -> list[BrokerRecord]:
@@ -190,6 +174,7 @@ def _replan(
         mode=mode,
         exclude_topics=sorted(excluded),
         exclude_brokers=held_brokers(members, policy),
+        in_sync=replicas_in_sync(state, members),
         **options,
     )
     full = next(limit_problems(plan), "")
@@ -214,7 +199,9 @@ def _decision(
     members: Sequence[BrokerRecord],
     brokers: Sequence[BrokerRecord] = (),
 ) -> Decision:
-    waves = in_waves(plan.moves, _in_sync(state, plan, members), WaveLimits(policy.wave_moves, policy.wave_moves))
+    assert plan.terms.in_sync is not None
+    in_sync = plan.terms.in_sync[plan.moves.row]
+    waves = in_waves(plan.moves, in_sync, WaveLimits(policy.wave_moves, policy.wave_moves))
     moves = moves_of(plan, waves.wave)
     return Decision(
         kind,

@@ -14,8 +14,10 @@ from streaming.config import Policy
 from streaming.errors import RejectedEvent
 from streaming.events import AssignmentObserved, ObservedPartition
 from streaming.planning.decisions.decision import Decision, History, NoEffect
+from streaming.planning.in_sync import brokers_up, in_sync_among
+from streaming.planning.soundness import check_as_said
 from streaming.planning.state import ClusterState, TopicLayout
-from streaming.record.moves import NO_OFFSET, Roles, TopicMoves, moved_replicas, unknown_roles
+from streaming.record.moves import NO_OFFSET, Roles, TopicMoves, change_of, moved_replicas, unknown_roles
 from streaming.record.version import Numbers, TopicChange
 
 
@@ -125,20 +127,37 @@ def _observation(state: ClusterState, topics: Sequence[_Topic], adopting: bool) 
 
 def _drift(state: ClusterState, topics: Sequence[_Topic], policy: Policy, drifted: int) -> Decision:
     """Put drift on record, or plan the way back."""
+    cause = f"drift: {drifted} partitions are not where they were planned"
+    there = [t for t in topics if t.drifted.any()]
+    moves = [t.moves(t.drifted, "drifted", back=policy.on_drift == "restore") for t in there]
     restore = policy.on_drift == "restore"
-    blocks = [t.moves(t.drifted, "drifted", back=restore) for t in topics]
-    moves = [block for block in blocks if block.partitions.size]
+    if restore and (refusal := _refusal(state, there, moves)):
+        cause, restore = f"{cause}; not planned back: {refusal}", False
+        moves = [t.moves(t.drifted, "drifted") for t in there]
     moved = moved_replicas(moves)
     spread = state.balance()
     return Decision(
         "restore" if restore else "drift",
-        f"drift: {drifted} partitions are not where they were planned",
+        cause,
         moves=moves,
         numbers=Numbers(
             partitions_changed=drifted, moved_replicas=moved, lower_bound=moved, before=spread, after=spread
         ),
         approval=("proposed" if "restore" in policy.approval else "not_required") if restore else "reported",
     )
+
+
+def _refusal(state: ClusterState, topics: Sequence[_Topic], moves: Sequence[TopicMoves]) -> str:
+    """Why the way back must not be taken; empty where it may."""
+    members = state.members()
+    up, width = brokers_up(members), max(block.before.shape[1] for block in moves)
+    in_sync = []
+    for t, block in zip(topics, moves, strict=True):
+        roles = t.roles.take(t.drifted) if t.roles else None
+        serving = np.where(in_sync_among(block.before, roles, up), block.before, NO_BROKER)
+        in_sync.append(np.pad(serving, ((0, 0), (0, width - serving.shape[1])), constant_values=NO_BROKER))
+    check = check_as_said(change_of(moves), members, np.concatenate(in_sync))
+    return "" if check else str(check.violations[0])
 
 
 def _compare(state: ClusterState, event: AssignmentObserved) -> list[_Topic]:
