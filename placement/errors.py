@@ -106,9 +106,9 @@ class InvalidGroupError(PlacementError):
 
 
 class InvalidLimitError(PlacementError):
-    """A limit on moves or bytes is one with which nothing could be planned."""
+    """A limit on moves or bytes, or another term, is one with which nothing can be planned."""
 
-    def __init__(self, message: str, *, name: str, value: float) -> None:
+    def __init__(self, message: str, *, name: str, value: object) -> None:
         super().__init__(message)
         self.name = name
         self.value = value

@@ -12,6 +12,10 @@ from placement.arrays import BoolArray, Int64Array
 from placement.model import NO_BROKER, Broker, Int32Array
 
 Mode = Literal["heal", "rebalance"]
+Leaders = Literal["even", "keep", "everywhere"]
+"""Which partitions that keep their replicas may get another preferred leader: all when rebalancing, none, or all even
+when healing, as plans did once.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,7 @@ class Terms:
     strict_spread: bool = False
     keep_off: Mapping[str, frozenset[int]] = field(default_factory=dict)
     in_sync: Int32Array | None = None
+    leaders: Leaders = "even"
 
     def in_sync_among(self, replicas: Int32Array, row: Int64Array) -> BoolArray:
         """Which replicas of these rows of the layout are in sync; where that is not known, which are on brokers up."""
@@ -35,3 +40,8 @@ class Terms:
             return np.isin(replicas, up)
         found = (replicas[:, :, None] == self.in_sync[row][:, None, :]).any(axis=2)
         return np.asarray(found & (replicas != NO_BROKER))
+
+    @property
+    def lead_all_anew(self) -> bool:
+        """Whether partitions that keep their replicas may get another preferred leader."""
+        return self.leaders == "everywhere" or (self.leaders == "even" and self.mode == "rebalance")

@@ -86,6 +86,7 @@ def verify(plan: Replan) -> Verification:
         ).violations
     )
     found += _against_layouts(plan) + _against_terms(plan)
+    found += _healed(plan)
     found += _kept_off(plan)
     found += [Violation(problem) for problem in load_problems(plan)]
     return Verification(tuple(found), len(moves))
@@ -415,6 +416,19 @@ def _against_terms(plan: Replan) -> list[Violation]:
         "the digest is not that of the moves": digest == plan.digest,
     }
     return [Violation(problem) for problem, holds in checks.items() if not holds]
+
+
+def _healed(plan: Replan) -> list[Violation]:
+    """Healing changes only partitions that lost a replica or get another replication factor, in no respect others."""
+    moves, terms = plan.moves, plan.terms
+    if terms.mode != "heal" or terms.leaders == "everywhere":
+        return []
+    stay = sorted({b.id for b in terms.brokers if b.state == "alive"} | terms.exclude_brokers)
+    lost = ~_among(moves.before, np.array(stay, np.int32)) & (moves.before != NO_BROKER)
+    asked = np.array([t in terms.replication_factors for t in moves.topics], np.bool_)[moves.topic_index]
+    rows = np.flatnonzero(~lost.any(axis=1) & ~asked)[:_SHOWN].tolist()
+    names = [(moves.topics[moves.topic_index[row]], int(moves.partition[row])) for row in rows]
+    return [Violation("lost no replica, and healing changes it", topic, partition) for topic, partition in names]
 
 
 def _has_budget(plan: Replan) -> bool:

@@ -29,7 +29,7 @@ def conclude(
     fleet, n = problem.fleet, problem.fleet.usable
     index = _all_rows(state)
     if leader is None:
-        fixed = _untouchable(terms, before) | ~any_in_row(fleet.leads[index] & (index != NO_BROKER))
+        fixed = leaders_stay(terms, before, state) | ~any_in_row(fleet.leads[index] & (index != NO_BROKER))
         index = _elected(problem, index, fixed)
     else:
         leading = (index == leader[:, None]) & (leader != NO_BROKER)[:, None]
@@ -81,8 +81,12 @@ def _all_rows(state: State) -> Int32Array:
     return result
 
 
-def _untouchable(terms: Terms, before: Assignment) -> BoolArray:
-    """Rows of excluded topics, bool, shape ``(P,)``."""
+def leaders_stay(terms: Terms, before: Assignment, state: State) -> BoolArray:
+    """Rows whose leader is not to change: of excluded topics, or unchanged so far; bool, shape ``(P,)``."""
+    if not terms.lead_all_anew:
+        result = np.ones(len(before), np.bool_)
+        result[state.problem.row] = ~state.changed()
+        return result
     excluded = np.array([t in terms.exclude_topics for t in before.topics], np.bool_)
     return np.asarray(excluded[before.topic_index])
 
@@ -92,7 +96,8 @@ def _elected(problem: Problem, index: Int32Array, fixed: BoolArray) -> Int32Arra
     fleet, layout = problem.fleet, problem.layout
     free = np.flatnonzero(~fixed)
     replicas = index[free]
-    base = np.bincount(layout[fixed, 0][layout[fixed, 0] < fleet.present], minlength=fleet.present)
+    stay = index[fixed, 0]
+    base = np.bincount(stay[stay < fleet.present], minlength=fleet.present)
     able = np.where(fleet.leads[replicas], replicas, NO_BROKER).astype(np.int32)
     leading = elect(able, _leading_cost(able, layout[free]), base, fleet.capacity)
     result = index.copy()

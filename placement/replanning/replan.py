@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import get_args
 
 from placement.errors import InvalidAssignmentError, InvalidLimitError, InvalidLoadError
 from placement.fleet import Fleet, fleet_of
@@ -19,7 +20,7 @@ from placement.replanning.conclude import conclude
 from placement.replanning.pose import pose
 from placement.replanning.state import State
 from placement.replanning.steps import Certificate, place, place_spread, place_within
-from placement.terms import Mode, Terms
+from placement.terms import Leaders, Mode, Terms
 
 
 def replan(  # noqa: PLR0913 - one keyword per option of the command
@@ -39,6 +40,7 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
     keep_off: Mapping[str, Collection[int]] | None = None,
     move_cost: int = 0,
     in_sync: Int32Array | None = None,
+    leaders: Leaders = "even",
 ) -> Replan:
     """Plan the least movement to the best balance: first the sum of load^2 / capacity, then the replicas moved.
 
@@ -66,12 +68,14 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         in_sync: int32 broker ids, shape ``(P, S)``, padded with -1: the replicas of each partition that are up and in
             the ISR. Without it, those on brokers that are not dead. Where a replication factor is lowered, no other
             is kept in the place of one of them.
+        leaders: who may lead anew to even leaders out. Healing, only partitions that lost a replica; rebalancing,
+            ``even``: all, ``keep``: those whose replicas change. ``everywhere``: all, even when healing.
 
     Raises:
         InvalidAssignmentError: the layout is empty, or ``in_sync`` is of another one.
-        InvalidLimitError: max_moves, max_bytes or move_cost is negative, max_moves and max_bytes are both given, one of
-            the terms of loads comes without them, strict_spread with loads that differ, or a partition finds no broker
-            that its topic is not kept off.
+        InvalidLimitError: mode or leaders is none of those above, max_moves, max_bytes or move_cost is negative,
+            max_moves and max_bytes are both given, one of the terms of loads comes without them, strict_spread with
+            loads that differ, or a partition finds no broker that its topic is not kept off.
         InvalidLoadError: the loads are of another layout.
         InvalidBrokerError: no broker is usable, or an excluded one is unknown.
         InvalidReplicationFactorError: a partition must end with more replicas than there are usable brokers, or with
@@ -80,6 +84,9 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
     """
     if not len(assignment):
         raise InvalidAssignmentError("the layout is empty: there is no partition to plan for")
+    for name, given, known in (("mode", mode, get_args(Mode)), ("leaders", leaders, get_args(Leaders))):
+        if given not in known:
+            raise InvalidLimitError(f"{name} is {given!r}: it must be one of {known}", name=name, value=given)
     if max_moves is not None and max_moves < 0:
         raise InvalidLimitError(f"max_moves is {max_moves}: it must be at least 0", name="max_moves", value=max_moves)
     if in_sync is not None and in_sync.shape[0] != len(assignment):
@@ -96,6 +103,7 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         strict_spread=strict_spread,
         keep_off={topic: frozenset(ids) for topic, ids in sorted((keep_off or {}).items()) if ids},
         in_sync=in_sync,
+        leaders=leaders,
     )
     fleet = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=assignment.replicas)
     if loads is not None:

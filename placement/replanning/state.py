@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.arrays import BoolArray, Int64Array, any_in_row
+from placement.arrays import BoolArray, Int64Array, any_in_row, count_in_row
 from placement.model import NO_BROKER, Int32Array
 from placement.replanning.problem import Problem
 
@@ -50,6 +50,12 @@ class State:
         for slot in range(self.problem.origin.shape[1]):
             result &= self.current != self.problem.origin[:, slot : slot + 1]
         return np.asarray(result)
+
+    def changed(self) -> BoolArray:
+        """Rows that are not on the same brokers as before, or not yet, bool, shape ``(q,)``."""
+        count = count_in_row(self.current != NO_BROKER)
+        before = count_in_row(self.problem.origin != NO_BROKER)
+        return np.asarray(any_in_row(self.new_places()) | (count != before))
 
     def vacancies(self) -> tuple[Int64Array, Int64Array]:
         """Row and slot of every empty place that must be filled, by row."""

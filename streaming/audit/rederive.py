@@ -233,6 +233,6 @@ def _line(record: EventRecord) -> Line:
 
 def _policy(text: str) -> Policy:
     try:
-        return msgspec.json.decode(text, type=Policy)
+        return Policy.from_json(text)
     except msgspec.MsgspecError as error:
         raise NotTheSame(f"its policy cannot be read: {error}", text) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from zlib import crc32
 
 import click
@@ -170,6 +170,13 @@ def place(
 @_brokers
 @click.option("--mode", type=click.Choice(["heal", "rebalance"]), default="heal", show_default=True)
 @click.option("--max-moves", type=click.IntRange(min=0), help="Move at most so many replicas.")
+@click.option(
+    "--leaders",
+    type=click.Choice(["even", "keep"]),
+    default="even",
+    show_default=True,
+    help="Rebalancing, even out all preferred leaders, or only those of partitions that move.",
+)
 @click.option("--loads", "loads_file", metavar="LOADS.json", help="Plan by bytes: partitions' loads, brokers' limits.")
 @click.option("--exclude-topic", "exclude_topics", multiple=True, metavar="T", help="Leave this topic as it is.")
 @click.option("--exclude-broker", "exclude_brokers", multiple=True, type=int, metavar="B", help="Leave this broker.")
@@ -181,6 +188,7 @@ def replan(
     brokers_file: str,
     mode: str,
     max_moves: int | None,
+    leaders: Literal["even", "keep"],
     loads_file: str | None,
     exclude_topics: tuple[str, ...],
     exclude_brokers: tuple[int, ...],
@@ -205,6 +213,7 @@ def replan(
             read_brokers(brokers_file),
             mode="heal" if mode == "heal" else "rebalance",
             max_moves=max_moves,
+            leaders=leaders,
             exclude_topics=exclude_topics,
             exclude_brokers=exclude_brokers,
             loads=read_loads(loads_file, current) if loads_file else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -12,6 +12,7 @@ from msgspec import Meta, Struct, field
 from streaming.amounts import parse_bytes, parse_duration
 from streaming.config.kinds import BrokerId, Count, Text
 
+Leaders = Literal["even", "keep", "everywhere"]
 Gated = Literal["topics", "heal", "rebalance", "replication_factor", "restore"]
 
 
@@ -90,6 +91,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     exclude_topics: tuple[str, ...] = ()
     exclude_brokers: tuple[BrokerId, ...] = ()
     approval: tuple[Gated, ...] = ("rebalance",)
+    leaders: Leaders = "even"
     loads: LoadPolicy = field(default_factory=LoadPolicy)
 
     def __post_init__(self) -> None:
@@ -114,3 +116,13 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     def to_json(self) -> str:
         """The canonical text that is recorded with each plan."""
         return msgspec.json.encode(self, order="sorted").decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> Policy:
+        """The policy that is on record. Where it does not speak of leaders, heals still evened them out everywhere.
+
+        Raises:
+            MsgspecError: the text is not a policy.
+        """
+        known = {"leaders": "everywhere"} | msgspec.json.decode(text, type=dict[str, Any])
+        return msgspec.convert(known, cls)

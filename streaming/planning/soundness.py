@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 
 from placement import Change, Verification, Violation, verify_moves
@@ -40,7 +39,7 @@ def check_moves(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Verifi
     if found:
         return found
     # Brokers that are excluded, or that topics are kept off, leave racks of another size.
-    policy = msgspec.json.decode(version.policy, type=Policy)
+    policy = Policy.from_json(version.policy)
     kept_off = {topic: policy.loads.closed_to(topic) for topic in change.topics}
     excluded = held.union(policy.exclude_brokers).intersection(b.id for b in known if b.state == "alive")
     again = verify_moves(change, known, exclude_brokers=excluded, keep_off=kept_off, **terms)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,7 +35,7 @@ def load_data(history: History, before: ClusterState, plan: PlanVersion) -> dict
     before.loads = history.loads(plan.cluster_id, plan.plan_version)
     if not before.loads.topics:
         return None
-    policy = msgspec.json.decode(plan.policy, type=Policy)
+    policy = Policy.from_json(plan.policy)
     try:
         old, new = cluster_standing(before, policy), cluster_standing(before, policy, plan.moves)
     except PlacementError:  # no broker may get replicas, so none has a share

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placement import Assignment, Broker, replan, verify
+from placement import Assignment, Broker, place_striped, replan, verify
 from placement.errors import (
     DuplicateBrokerError,
     IncompleteRackError,
@@ -159,12 +159,54 @@ def test_excluded_topics_and_brokers_are_not_touched() -> None:
         assert all((held in move.before) == (held in move.after) for move in plan.moves), f"seed {seed}"
 
 
-def test_an_excluded_dead_broker_keeps_its_replicas_and_leads_nothing() -> None:
+def test_an_excluded_dead_broker_keeps_its_replicas_and_leads_nothing_where_leaders_are_evened_out() -> None:
     layout = Assignment.from_topics({"t": [[0, 1], [0, 2], [1, 2]]})
-    brokers = [Broker(0, state="dead"), Broker(1), Broker(2), Broker(3)]
-    plan = replan(layout, brokers, exclude_brokers=[0])
+    brokers = [Broker(0, state="dead"), Broker(1), Broker(2)]
+    plan = replan(layout, brokers, mode="rebalance", exclude_brokers=[0])
     assert [(m.partition, m.after) for m in plan.moves] == [(0, (1, 0)), (1, (2, 0))]
     assert verify(plan)
+    assert not replan(layout, brokers, exclude_brokers=[0]).moves
+
+
+# Leaders lie unevenly: broker 0 leads four partitions, 1 and 2 one each, and broker 3 is lost.
+CROOKED = Assignment.from_topics({"t": [[0, 1], [0, 2], [0, 1], [0, 2], [3, 0], [1, 3], [2, 1]]})
+LOST_3 = [Broker(0), Broker(1), Broker(2), Broker(3, state="dead")]
+LEADERS = {
+    ("heal", "even"): [4, 5],
+    ("heal", "keep"): [4, 5],
+    ("heal", "everywhere"): [0, 1, 4, 5],
+    ("rebalance", "even"): [0, 1, 4, 5],
+    ("rebalance", "keep"): [4, 5],
+}
+
+
+@pytest.mark.parametrize(("mode", "leaders"), LEADERS)
+def test_who_may_lead_anew(mode: str, leaders: str) -> None:
+    plan = replan(CROOKED, LOST_3, mode=mode, leaders=leaders)  # type: ignore[arg-type]
+    assert verify(plan)
+    assert [m.partition for m in plan.moves] == LEADERS[mode, leaders]
+
+
+def test_a_heal_changes_only_what_lost_a_replica() -> None:
+    changed = 0
+    for seed in range(300):
+        case = random_case(seed)
+        budget = None if seed % 3 else 2
+        plan = replan(case.layout, case.brokers, replication_factors=case.factors, max_moves=budget)
+        alive = {b.id for b in case.brokers if b.state == "alive"}
+        for move in plan.moves:
+            assert not alive.issuperset(move.before) or move.topic in case.factors, f"seed {seed}: {move}"
+            changed += 1
+    assert changed > 300
+
+
+def test_of_a_lost_broker_the_heal_leaves_all_leaders_but_its_own_partitions() -> None:
+    brokers = racked(60, 5)
+    drawn = {f"t{t:03d}": place_striped(brokers, 12, 3, seed=t).tolist() for t in range(100)}
+    plan = replan(Assignment.from_topics(drawn), in_state(brokers, [7], "dead"))
+    assert verify(plan)
+    assert len(plan.moves) == plan.moved_replicas == plan.lower_bound
+    assert all(7 in move.before for move in plan.moves)
 
 
 def test_a_strict_spread_brings_each_topic_to_its_share() -> None:
@@ -262,6 +304,16 @@ ERRORS = {
         lambda: replan(ONE, [Broker(0), Broker(1)], exclude_brokers=[7]),
         InvalidBrokerError,
         "excluded broker 7 is not among the brokers",
+    ),
+    "an unknown mode": (
+        lambda: replan(ONE, [Broker(0), Broker(1)], mode="mend"),  # type: ignore[arg-type]
+        InvalidLimitError,
+        "mode is 'mend': it must be one of ('heal', 'rebalance')",
+    ),
+    "an unknown word about leaders": (
+        lambda: replan(ONE, [Broker(0), Broker(1)], leaders="odd"),  # type: ignore[arg-type]
+        InvalidLimitError,
+        "leaders is 'odd': it must be one of ('even', 'keep', 'everywhere')",
     ),
     "a negative budget": (
         lambda: replan(ONE, [Broker(0), Broker(1)], max_moves=-1),

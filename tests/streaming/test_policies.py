@@ -124,6 +124,30 @@ def test_the_budget_limits_a_rebalance() -> None:
     assert version.numbers.moved_replicas == 1
 
 
+@pytest.mark.parametrize(("leaders", "expected"), [("even", (2, 2)), ("keep", (1, 3))])
+def test_policy_decides_whether_a_rebalance_evens_out_leaders_that_no_move_asks_for(
+    leaders: str, expected: tuple[int, int]
+) -> None:
+    driver = Driver(f'[policy]\nleaders = "{leaders}"\napproval = []\n')
+    driver.racks({"a": [1], "b": [2]})
+    rows = {"0": [1, 2], "1": [1, 2], "2": [1, 2], "3": [2, 1]}
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment=rows))
+    driver.batch(driver.event("rebalance_requested", minute=1))
+    leading = [row[0] for row in driver.layout()["t"]]
+    assert (min(leading.count(b) for b in (1, 2)), max(leading.count(b) for b in (1, 2))) == expected
+
+
+def test_a_heal_changes_the_leaders_of_what_it_moves_and_no_others() -> None:
+    driver = Driver()
+    driver.racks(RACKS)
+    rows = {str(p): [1, 3, 5] for p in range(5)} | {"5": [2, 3, 6], "6": [4, 2, 6]}
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment=rows))
+    driver.batch(driver.event("broker_left", broker_id=2, reason="decommissioned", minute=1))
+    assert driver.layout()["t"][:5] == [[1, 3, 5]] * 5
+    healed, other = driver.layout()["t"][5:]
+    assert (healed[0] in (3, 6), other[0]) == (True, 4)
+
+
 def test_excluded_topics_are_left_alone() -> None:
     driver = Driver('[policy]\nexclude_topics = ["__*"]\napproval = []\n')
     driver.racks(RACKS)

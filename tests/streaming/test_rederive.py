@@ -184,6 +184,27 @@ def root(tmp_path: Path, driver: Driver) -> Path:
     return tmp_path / "tables"
 
 
+@pytest.mark.parametrize(("recorded", "same"), [(None, True), ("everywhere", True), ("even", False)])
+def test_plans_of_the_time_before_policies_spoke_of_leaders_come_out_the_same(
+    tmp_path: Path, recorded: str | None, same: bool
+) -> None:
+    """Heals evened out leaders all over the cluster then."""
+    driver, results = random_history(3, 60, 'leaders = "everywhere"\n')
+    driver.results = results  # type: ignore[attr-defined]
+    write_batches(tmp_path, *results)
+    project(tmp_path, driver.journal)
+
+    def old(version: PlanVersion) -> PlanVersion:
+        policy = {**json.loads(version.policy), "leaders": recorded}
+        known = {key: value for key, value in policy.items() if key != "leaders" or value}
+        return replace(version, policy=json.dumps(known, sort_keys=True))
+
+    forge(tmp_path, driver, old, sealed=True)
+    found = verified(tmp_path)
+    assert (found is None) == same
+    assert same or "comes out differently" in str(found)
+
+
 def forge(root: Path, driver: Driver, change: Callable[[PlanVersion], PlanVersion], *, sealed: bool) -> None:
     """Write the journal again with changed rows; with ``sealed``, by somebody who knows how to seal it."""
     batches = [(result.batch_id, version.plan_version) for result in driver.results for version in result.versions]  # type: ignore[attr-defined]

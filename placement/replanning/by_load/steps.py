@@ -21,7 +21,7 @@ from placement.replanning.by_load.layout import Layout
 from placement.replanning.by_load.polish import search
 from placement.replanning.by_load.share import Share, banded, shares
 from placement.replanning.by_load.stages import ease, stages
-from placement.replanning.conclude import conclude
+from placement.replanning.conclude import conclude, leaders_stay
 from placement.replanning.pose import pose
 from placement.replanning.replicas.lift import lift
 from placement.replanning.state import State
@@ -47,10 +47,10 @@ def place_by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: Loa
     budget, charge = _budget(terms, asked)
     state = State(pose(assignment, fleet, terms, None, budget=budget, weight=charge))
     lost = int((state.missing() * asked.loads.size[state.problem.row]).sum())
+    fixed = leaders_stay(terms, assignment, state)
     forced = _lift(state, terms, budget, charge)
-    excluded = np.array([t in terms.exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]
     disks = Disks(fleet.ids[: fleet.present].tolist(), asked.loads.limits)
-    layout = Layout(state, asked.loads, excluded, charge, disks)
+    layout = Layout(state, asked.loads, fixed, charge, disks)
     layout.spare = np.inf if budget is None else float(budget)
     layout.toll = asked.move_cost
     try:
@@ -63,7 +63,9 @@ def place_by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: Loa
             name="keep_off",
             value=len(terms.keep_off.get(topic, ())),
         ) from error
-    plan = conclude(terms, assignment, state, Certificate(forced, optimal=False), leader=layout.lead)
+    # A leadership may have travelled with a replica and ended on another broker when the search came back to the row.
+    lead = np.where(leaders_stay(terms, assignment, state), layout.origin[:, 0], layout.lead).astype(np.int32)
+    plan = conclude(terms, assignment, state, Certificate(forced, optimal=False), leader=lead)
     return replace(plan, loads=_report(layout, plan, asked, band, _bound(layout, asked, band, lost)))
 
 

@@ -175,6 +175,7 @@ def _replan(
         exclude_topics=sorted(excluded),
         exclude_brokers=held_brokers(members, policy),
         in_sync=replicas_in_sync(state, members),
+        leaders=policy.leaders,
         **options,
     )
     full = next(limit_problems(plan), "")
