@@ -46,7 +46,9 @@ install_with_uv() {
     carry_over UV_FIND_LINKS find-links
     carry_over SSL_CERT_FILE cert
     export UV_SYSTEM_CERTS="${UV_SYSTEM_CERTS:-1}" VIRTUAL_ENV="$PWD/.venv"
-    .venv/bin/uv pip install --quiet --require-hashes -r requirements/dev.txt &&
+    # pip compiles what it installs; uv is told to for what a command or a job imports, the tools can wait.
+    .venv/bin/uv pip install --quiet --require-hashes --compile-bytecode -r requirements/runtime.txt &&
+        .venv/bin/uv pip install --quiet --require-hashes -r requirements/dev.txt &&
         .venv/bin/uv pip install --quiet --no-deps --no-build-isolation --editable .
 }
 
@@ -65,3 +67,5 @@ install_with_uv || {
     echo "uv did not manage it: trying with pip"
     install_with_pip || stop "The dependencies could not be installed: pip's last lines above say why."
 }
+# Where the environment forbids writing bytecode, every command would compile all this anew.
+.venv/bin/python -m compileall -q placement streaming
