@@ -13,7 +13,7 @@ from streaming.job.garbage import SELDOM
 class WithoutPandas:
     """Makes pandas look as if it were not installed.
 
-    Arrow imports it only to ask whether a list is a frame, which takes longer than most commands.
+    Arrow imports it only to ask whether a list is a frame: 0.3 s of CPU in a command that takes 0.5 without.
     """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
