@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import click
 import numpy as np
@@ -13,6 +13,7 @@ from streaming.cli.render import plan_table, print_json, print_table, version_nu
 from streaming.cli.weights import broker_loads, bytes_of_moves, load_table
 from streaming.config import load_config
 from streaming.events import Outcome
+from streaming.history.actual import Actual
 from streaming.history.health import counts, topic_health
 from streaming.history.tables import History, Standing, event_rows, parse_as_of, some
 from streaming.planning.decisions.decision import moment_text
@@ -189,16 +190,18 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
     config = load_config(conf)
     history = History(config.tables.root)
     moment = parse_as_of(as_of) if as_of else None
-    state = history.state(history.cluster(cluster or named), moment)
+    actual = history.actual(history.cluster(cluster or named), moment)
+    state = actual.planned
     policy = config.policy_for(state.cluster_id)
-    brokers, topics = _broker_rows(state), _topic_rows(state)
-    loads = broker_loads(history, state, policy, moment)
-    health = counts(state, policy.min_insync_replicas)
+    brokers, topics = _broker_rows(actual), _topic_rows(actual.state)
+    loads = broker_loads(history, actual.state, policy, moment)
+    health = counts(actual.state, policy.min_insync_replicas)
     if as_json:
         document = {
             "cluster_id": state.cluster_id,
             "plan_version": state.version,
             "stopped": state.stopped or None,
+            "waiting": {"partitions": len(actual.waiting), "versions": actual.versions},
             "partitions": health,
             "brokers": brokers,
             "loads": loads,
@@ -210,6 +213,10 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
     if state.stopped:
         click.echo(f"{state.stopped}; once that is mended: replica-planner resume {state.cluster_id}")
     click.echo("partitions: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in health.items()))
+    if actual.waiting:
+        click.echo(_waiting_line(actual))
+    else:
+        brokers = [{name: value for name, value in row.items() if name not in _PLANNED} for row in brokers]
     for rows in (brokers, topics):
         if rows:
             print_table((list(rows[0]), [[_text(value) for value in row.values()] for row in rows]))
@@ -219,14 +226,25 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
         click.echo(f"version {state.proposal.plan_version} waits for approval: {state.proposal.cause}")
 
 
+_PLANNED: Final = ("planned_replicas", "planned_leaders")
+
+
+def _waiting_line(actual: Actual) -> str:
+    count, versions = len(actual.waiting), actual.versions
+    what = "1 partition is" if count == 1 else f"{count} partitions are"
+    return f"{what} not where planned: version{'s' if len(versions) > 1 else ''} {some(list(map(str, versions)))}"
+
+
 def _text(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-def _broker_rows(state: ClusterState) -> list[dict[str, Any]]:
-    members = state.members()
+def _broker_rows(actual: Actual) -> list[dict[str, Any]]:
+    """What brokers hold, and what they will once all plans are carried out."""
+    members = actual.state.members()
     ids = np.array([b.broker_id for b in members], np.int32)
-    counts = zip(members, state.load.replicas_on(ids).tolist(), state.load.leaders_on(ids).tolist(), strict=True)
+    loads = (actual.state.load, actual.planned.load)
+    there, then = (np.stack([load.replicas_on(ids), load.leaders_on(ids)], axis=1) for load in loads)
     return [
         {
             "broker": broker.broker_id,
@@ -235,9 +253,10 @@ def _broker_rows(state: ClusterState) -> list[dict[str, Any]]:
             "capacity": broker.capacity,
             "replicas": replicas,
             "leaders": leaders,
+            **dict(zip(_PLANNED, after, strict=True)),
             "deadline": broker.deadline.isoformat().replace("+00:00", "Z") if broker.deadline else None,
         }
-        for broker, replicas, leaders in counts
+        for broker, (replicas, leaders), after in zip(members, there.tolist(), then.tolist(), strict=True)
     ]
 
 
@@ -262,12 +281,16 @@ def _topic_rows(state: ClusterState) -> list[dict[str, Any]]:
 def describe(topic: str | None, cluster: str | None, as_of: str | None, conf: str | None, as_json: bool) -> None:
     """Print what kafka-topics --describe prints: leader, replicas and in-sync replicas of each partition.
 
+    Where a plan is not carried out, as far as executors and observations tell, the line goes on with the replicas that
+    are planned, and the plan's version.
+
     \b
     Example:
       replica-planner describe --topic orders
     """
     history = _history(conf)
-    state = history.state(history.cluster(cluster), parse_as_of(as_of) if as_of else None)
+    actual = history.actual(history.cluster(cluster), parse_as_of(as_of) if as_of else None)
+    state = actual.state
     if topic is not None and topic not in state.topics:
         from streaming.errors import HistoryError
 
@@ -277,7 +300,7 @@ def describe(topic: str | None, cluster: str | None, as_of: str | None, conf: st
             path=history.root,
         )
     names = [topic] if topic is not None else sorted(state.topics)
-    described = {name: _describe(state, name) for name in names}
+    described = {name: _describe(actual, name) for name in names}
     if as_json:
         print_json(described)
         return
@@ -288,27 +311,33 @@ def describe(topic: str | None, cluster: str | None, as_of: str | None, conf: st
         for p in partitions:
             leader = "none" if p["leader"] is None else p["leader"]
             replicas, isr = (",".join(map(str, p[key])) for key in ("replicas", "isr"))
-            lines.append(
-                f"\tTopic: {name}\tPartition: {p['partition']}\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
-            )
+            planned = f"\tPlanned: {_ids(p['planned'])}\tVersion: {p['plan_version']}" if p["plan_version"] else ""
+            found = f"\tLeader: {leader}\tReplicas: {replicas}\tIsr: {isr}"
+            lines.append(f"\tTopic: {name}\tPartition: {p['partition']}{found}{planned}")
     if lines:
         click.echo("\n".join(lines))
 
 
-def _describe(state: ClusterState, topic: str) -> list[dict[str, Any]]:
-    """Leader and ISR as they were observed, or as they are to be expected."""
-    health, replicas = topic_health(state, topic, 1), state.topics[topic].replicas
-    return [
+def _describe(actual: Actual, topic: str) -> list[dict[str, Any]]:
+    """Leader and ISR as they were observed, or as they are to be expected; what is planned, where it is not done."""
+    health, replicas = topic_health(actual.state, topic, 1), actual.state.topics[topic].replicas
+    rows = [
         {
             "partition": partition,
             "leader": None if leader == NO_BROKER else leader,
             "replicas": row[row != NO_BROKER].tolist(),
             "isr": row[in_sync].tolist(),
+            "planned": None,
+            "plan_version": None,
         }
         for partition, leader, row, in_sync in zip(
             health.partitions.tolist(), health.leader.tolist(), replicas, health.in_sync, strict=True
         )
     ]
+    for row in rows:
+        if waits := actual.waiting.get((topic, row["partition"])):
+            row |= {"planned": waits.replicas, "plan_version": waits.plan_version}
+    return rows
 
 
 @click.command()

@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from streaming.errors import HistoryError
+from streaming.history.actual import COLUMNS, Actual, actual_state
 from streaming.history.pruning import EVERYTHING, Span, newest_version, read, values
 from streaming.history.scanning import kept
 from streaming.planning.decisions.decision import moment_text, named
@@ -199,6 +200,25 @@ class History:
             done += row["state"] == "partition_done"
             found[key] = Standing(row["state"], row["occurred_at"], done, row["details"])
         return found
+
+    def actual(self, cluster: str, as_of: int | datetime | None = None) -> Actual:
+        """The cluster as it was then, as far as executors and observations tell, and what waited to be carried out.
+
+        Raises:
+            HistoryError: as :meth:`state`.
+        """
+        planned = self.state(cluster, as_of)
+        reports = self._reports(cluster)
+        if until := self._end_of(cluster, as_of):
+            reports = reports.filter(pc.less(reports["occurred_at"], pa.scalar(until, reports["occurred_at"].type)))
+        return actual_state(planned, self.plans(COLUMNS, _as_of(cluster, as_of)), reports)
+
+    def _end_of(self, cluster: str, as_of: int | datetime | None) -> datetime | None:
+        """When a version was no longer the newest; ``None`` where it still is."""
+        if not isinstance(as_of, int):
+            return as_of
+        following = self.plans(["created_at"], Span(cluster, as_of + 1, as_of + 1))["created_at"].to_pylist()
+        return following[0] if following else None
 
     def _reports(self, cluster: str | None) -> pa.Table:
         """What executors reported."""

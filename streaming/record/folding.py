@@ -99,11 +99,18 @@ def layout_after(table: pa.Table) -> list[TopicMoves]:
     The table needs topic, partition and ``after`` of the moves; roles where they are to be known.
     """
     moves = flat_moves(table)
-    last = last_rows(places(moves))
-    kept = moves.take(last[_sizes(moves.moves.field("after"))[last] > 0])
+    return layout_of(moves.take(last_rows(places(moves))))
+
+
+def layout_of(moves: FlatMoves, side: str = "after") -> list[TopicMoves]:
+    """Partitions as these moves leave them, or found them (``before``), one block a topic.
+
+    Each partition is moved once, and moves stand by topic and partition id.
+    """
+    kept = moves.take(np.flatnonzero(sizes(moves, side) > 0))
     if not kept.topic.size:
         return []
-    after = Matrices(kept.moves.field("after"))
+    replicas = Matrices(kept.moves.field(side))
     roles = _roles(kept.moves)
     starts = np.flatnonzero(np.r_[True, kept.topic[1:] != kept.topic[:-1]])
     bounds = zip(starts.tolist(), [*starts[1:].tolist(), kept.topic.size], strict=True)
@@ -112,7 +119,7 @@ def layout_after(table: pa.Table) -> list[TopicMoves]:
             kept.topics[kept.topic[lo]],
             kept.partition[lo:hi],
             no_replicas(hi - lo),
-            after.rows(lo, hi),
+            replicas.rows(lo, hi),
             [],
             roles=roles(lo, hi),
         )
@@ -126,8 +133,9 @@ def last_loads(table: pa.Table) -> list[TopicLoads]:
     return loads_from_arrow(changes.take(last_rows(places(changes))).moves)
 
 
-def _sizes(lists: pa.ListArray) -> NDArray[np.int64]:
-    return np.asarray(pc.list_value_length(lists).fill_null(0)).astype(np.int64)
+def sizes(moves: FlatMoves, side: str) -> NDArray[np.int64]:
+    """How many replicas each move has ``before`` or ``after``."""
+    return np.asarray(pc.list_value_length(moves.moves.field(side)).fill_null(0)).astype(np.int64)
 
 
 def _roles(moves: pa.StructArray) -> Callable[[int, int], Roles | None]:

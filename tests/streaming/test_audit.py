@@ -110,7 +110,7 @@ def test_a_difference_is_the_one_between_the_two_layouts(run: Run, driver: Drive
 
     def layout(version: int) -> dict[tuple[str, int], list[int]]:
         topics = json.loads(run("describe", "--as-of", version, "--json").stdout)
-        return {(name, p["partition"]): p["replicas"] for name, rows in topics.items() for p in rows}
+        return {(name, p["partition"]): p["planned"] or p["replicas"] for name, rows in topics.items() for p in rows}
 
     for first in range(2, 8):
         for second in range(2, 8):
