@@ -97,6 +97,9 @@ def load_states(
         _take_loads(states, loads, limits)
     for version in versions_from_arrow(_journal(spark, tables, light, reach)):
         states[version.cluster_id].fold(version)
+    for name, state in states.items():
+        if state.proposal and state.proposal.plan_version <= reach[ASSIGNMENTS.name].get(name, 0):
+            state.proposal = find_version(spark, tables, name, state.proposal.plan_version)
     _take_seen(states, spark, tables, app_id, batch_id)
     return states
 

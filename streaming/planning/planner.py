@@ -297,6 +297,7 @@ class ClusterPlanner:
             waiting is None
             or decision.approval == "reported"
             or decision.kind == "loads"
+            or (decision.kind == "observation" and not decision.changes_replicas)
             or decision.base_version == waiting.plan_version
         ):
             return None

@@ -106,6 +106,20 @@ class TopicMoves:
         """The moves that undo these."""
         return TopicMoves(self.topic, self.partitions, self.after, self.before, [reason] * self.partitions.size)
 
+    def take(self, rows: NDArray[np.bool_]) -> TopicMoves:
+        """The moves of some of the partitions."""
+        chosen = np.flatnonzero(rows)
+        return TopicMoves(
+            self.topic,
+            self.partitions[chosen],
+            self.before[chosen],
+            self.after[chosen],
+            [self.reasons[row] for row in chosen.tolist()],
+            None if self.waves is None else self.waves[chosen],
+            self.roles and self.roles.take(chosen),
+            self.log_dirs and [self.log_dirs[row] for row in chosen.tolist()],
+        )
+
     def rows(self) -> Iterator[tuple[int, list[int], list[int], str]]:
         """``(partition, before, after, reason)`` of each change."""
         pairs = zip(self.partitions.tolist(), self.before.tolist(), self.after.tolist(), self.reasons, strict=True)

@@ -170,8 +170,15 @@ class PlanVersion:
 
     @property
     def leaves_proposals(self) -> bool:
-        """Whether a proposal that waits for approval can still be approved after it."""
-        return self.approval == "reported" or self.kind == "loads"
+        """Whether a proposal that waits for approval can still be approved after it.
+
+        What was seen of leaders and ISR leaves it; where replicas were seen elsewhere, ``supersedes`` names it.
+        """
+        return self.approval == "reported" or self.kind == "loads" or self._only_observed
+
+    @property
+    def _only_observed(self) -> bool:
+        return self.kind == "observation" and self.supersedes is None
 
     @property
     def effective(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streaming.apply.tasks import fate_of_proposal
 from tests.streaming.driving import RACKS, Driver, outcomes, reasons
 
 
@@ -145,3 +146,81 @@ def test_an_approval_is_stale_also_in_the_batch_in_which_a_broker_fails(six: Dri
         six.event("plan_approved", event_id="x", minute=3, **terms),
     )
     assert outcomes(result)["x"] == "stale"
+
+
+def test_what_can_be_rolled_back_is_and_the_rest_is_named() -> None:
+    """Of four topics that a heal moved one is deleted, one has another replication factor, and one grows."""
+    driver = Driver()
+    driver.racks({"a": [1, 3], "b": [2, 4]})
+    for topic in "tuvw":
+        driver.batch(driver.event("topic_created", topic=topic, replica_assignment={0: [1, 2]}))
+    driver.batch(driver.event("broker_left", broker_id=1, reason="decommissioned"))
+    heal = driver.journal[-1]
+    driver.batch(driver.event("broker_joined", broker_id=1, rack="a", minute=1))
+    driver.batch(driver.event("topic_deleted", topic="t", minute=1))
+    driver.batch(driver.event("replication_factor_changed", topic="u", replication_factor=1, minute=1))
+    driver.batch(driver.event("partitions_added", topic="v", partitions=2, minute=1))
+    driver.batch(driver.event("plan_rolled_back", plan_version=heal.plan_version, digest=heal.digest, event_id="back"))
+    back = driver.journal[-1]
+    assert back.kind == "rollback"
+    assert back.cause == (
+        f"version {heal.plan_version} rolled back by event back; "
+        "not rolled back: topic t is gone, u-0 has changed since"
+    )
+    layout = driver.layout()
+    assert (layout["v"][0], layout["w"], len(layout["v"])) == ([1, 2], [[1, 2]], 2)
+    result = driver.batch(
+        driver.event("plan_rolled_back", plan_version=heal.plan_version, digest=heal.digest, event_id="again")
+    )
+    assert outcomes(result) == {"again": "stale"}
+    assert reasons(result)["again"].startswith(
+        f"nothing of version {heal.plan_version} can be rolled back: topic t is gone, u-0 has changed since, "
+    )
+
+
+def test_what_would_go_back_to_a_lost_broker_stays() -> None:
+    driver = Driver()
+    driver.racks({"a": [1, 3], "b": [2, 4]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={0: [1, 2], 1: [3, 4]}))
+    driver.batch(driver.event("replication_factor_changed", topic="t", replication_factor=1))
+    shrunk = driver.journal[-1]
+    assert driver.layout()["t"] == [[1], [3]]
+    driver.batch(driver.event("broker_left", broker_id=2, reason="decommissioned"))
+    rollback = {"plan_version": shrunk.plan_version, "digest": shrunk.digest}
+    driver.batch(driver.event("plan_rolled_back", **rollback, event_id="back"))
+    assert driver.journal[-1].cause == (
+        f"version {shrunk.plan_version} rolled back by event back; not rolled back: t-0 was on a broker that is lost"
+    )
+    assert driver.layout()["t"] == [[1], [3, 4]]
+    refused = driver.batch(driver.event("plan_rolled_back", **rollback, event_id="again"))
+    assert outcomes(refused) == {"again": "rejected"}
+    assert "cannot be undone: " in reasons(refused)["again"]
+
+
+def test_what_is_seen_of_leaders_leaves_a_proposal_and_what_is_seen_elsewhere_does_not(six: Driver) -> None:
+    six.batch(six.event("broker_joined", broker_id=7, rack="a", minute=1))
+    six.batch(six.event("rebalance_requested", minute=1))
+    proposal = six.journal[-1]
+    assert proposal.approval == "proposed"
+    first = six.layout()["t"][0]
+
+    def seen(replicas: list[int], minute: float) -> None:
+        row = {"topic": "t", "partition": 0, "replicas": replicas, "leader": replicas[1], "isr": replicas}
+        six.batch(six.event("assignment_observed", partitions=[row], minute=minute))
+
+    seen(first, 2)
+    assert (six.journal[-1].kind, six.journal[-1].supersedes) == ("observation", None)
+    for state in (six.memory.clusters["c"], six.memory.reload("c")):
+        assert state.proposal is not None and state.proposal.plan_version == proposal.plan_version
+    seen([7, *first[1:]], 3)
+    assert six.journal[-1].supersedes == proposal.plan_version
+    assert fate_of_proposal(proposal, six.journal) == (
+        f"since version {six.journal[-1].plan_version} the cluster is not as it was planned for: "
+        "observed: 0 partitions adopted, 1 corrected"
+    )
+    result = six.batch(
+        six.event(
+            "plan_approved", plan_version=proposal.plan_version, digest=proposal.digest, event_id="late", minute=4
+        )
+    )
+    assert outcomes(result) == {"late": "stale"}

@@ -11,7 +11,7 @@ from placement import Change
 from placement.model import NO_BROKER
 from streaming.errors import RejectedEvent
 from streaming.events import PlanApproved, PlanProgress, PlanRejected, PlanRolledBack, PreferredElectionRequested
-from streaming.planning.decisions.decision import Answer, Decision, History, NoEffect, Stale
+from streaming.planning.decisions.decision import Answer, Decision, History, NoEffect, Stale, named
 from streaming.planning.in_sync import replicas_in_sync
 from streaming.planning.soundness import check_as_said
 from streaming.planning.state import ClusterState, balance_on
@@ -80,6 +80,8 @@ def _check_version(state: ClusterState, version: int) -> None:
 def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: History) -> Answer:
     """Undo the moves of a version by a new one, where each partition still is as that version left it.
 
+    What has changed since, is gone, or was on brokers that are lost is left as it is; the cause names it.
+
     Raises:
         RejectedEvent: there is no such version, the digest is another plan's, it moved no existing replica,
             or its former brokers can no longer hold replicas.
@@ -90,14 +92,12 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
         raise RejectedEvent(f"version {event.plan_version} moved no replicas that could be moved back")
     if version.digest != event.digest:
         raise RejectedEvent(f"digest {event.digest!r} is not that of version {event.plan_version}: {version.digest}")
-    moves = [block.inverse("rolled back") for block in version.moves]
-    for block in moves:
-        changed = _first_changed(state, block)
-        if changed is not None:
-            return Stale(
-                f"partition {block.topic}-{changed} is no longer as version {event.plan_version} left it: "
-                f"the cluster is at version {state.version}"
-            )
+    moves, left = _ways_back(state, version)
+    if not moves:
+        return Stale(
+            f"nothing of version {event.plan_version} can be rolled back: {named(left)}: "
+            f"the cluster is at version {state.version}"
+        )
     members = state.members()
     change = change_of(moves)
     in_sync = replicas_in_sync(state, members, change.topics)[_rows(state, change)]
@@ -105,9 +105,10 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
     if not check:
         raise RejectedEvent(f"version {event.plan_version} cannot be undone: {check.violations[0]}")
     moved = moved_replicas(moves)
+    rest = f"; not rolled back: {named(left)}" if left else ""
     return Decision(
         "rollback",
-        f"version {event.plan_version} rolled back by event {event.event_id}",
+        f"version {event.plan_version} rolled back by event {event.event_id}{rest}",
         moves=moves,
         base_version=event.plan_version,
         numbers=Numbers(
@@ -120,17 +121,40 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
     )
 
 
-def _first_changed(state: ClusterState, block: TopicMoves) -> int | None:
-    """The first partition of the block that is not as ``before`` says."""
+def _ways_back(state: ClusterState, version: PlanVersion) -> tuple[list[TopicMoves], list[str]]:
+    """The moves that undo a version, as far as they can be made, and what is left as it is, with the reason.
+
+    Where all that is left to undo leads to lost brokers, it is returned, for the check to refuse.
+    """
+    unchanged, left = [], []
+    for block in version.moves:
+        back = block.inverse("rolled back")
+        same = _is_as_before(state, back)
+        if block.topic not in state.topics:
+            left += [f"topic {block.topic} is gone"]
+        else:
+            left += [f"{block.topic}-{p} has changed since" for p in back.partitions[~same].tolist()]
+        unchanged.append((back, same))
+    alive = np.array([b.broker_id for b in state.members() if b.state in ("alive", "failed")], np.int32)
+    usable = [
+        (back, same & (np.isin(back.after, alive) | (back.after == NO_BROKER)).all(axis=1)) for back, same in unchanged
+    ]
+    if any(rows.any() for _, rows in usable):
+        for (back, same), (_, rows) in zip(unchanged, usable, strict=True):
+            left += [f"{back.topic}-{p} was on a broker that is lost" for p in back.partitions[same & ~rows].tolist()]
+        unchanged = usable
+    return [back.take(rows) for back, rows in unchanged if rows.any()], left
+
+
+def _is_as_before(state: ClusterState, block: TopicMoves) -> NDArray[np.bool_]:
+    """Which partitions of the block are as ``before`` says."""
     layout = state.topics.get(block.topic)
     if layout is None:
-        return int(block.partitions[0])
-    rows = np.searchsorted(layout.partitions, block.partitions)
-    rows = np.minimum(rows, layout.partitions.size - 1)
+        return np.zeros(block.partitions.size, np.bool_)
+    rows = np.minimum(np.searchsorted(layout.partitions, block.partitions), layout.partitions.size - 1)
     width = max(layout.replicas.shape[1], block.before.shape[1])
     same = (_padded(layout.replicas[rows], width) == _padded(block.before, width)).all(axis=1)
-    same &= layout.partitions[rows] == block.partitions
-    return None if same.all() else int(block.partitions[int(np.argmin(same))])
+    return np.asarray(same & (layout.partitions[rows] == block.partitions))
 
 
 def _rows(state: ClusterState, change: Change) -> NDArray[np.intp]:
@@ -159,10 +183,9 @@ def preferred_election_requested(state: ClusterState, event: PreferredElectionRe
         layout = state.topics[topic]
         rows = np.flatnonzero(np.isin(layout.replicas[:, 0], live))
         if rows.size:
-            replicas = layout.replicas[rows]
-            blocks.append(
-                TopicMoves(topic, layout.partitions[rows], replicas, replicas, ["preferred election"] * rows.size)
-            )
+            ids, replicas = layout.partitions[rows], layout.replicas[rows]
+            roles = layout.roles and layout.roles.take(rows)  # who leads is not known any better for being asked to
+            blocks.append(TopicMoves(topic, ids, replicas, replicas, ["preferred election"] * rows.size, roles=roles))
     if not blocks:
         return NoEffect("no partition has a live preferred leader")
     count = sum(block.partitions.size for block in blocks)

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Final
 
+import numpy as np
+
 from placement import LoadReport, Replan
 from streaming.planning.state import ClusterState, balance_on
 from streaming.record.loads import BrokerLimits, TopicLoads
@@ -39,6 +41,11 @@ class Decision:
     loads: Sequence[TopicLoads] = ()
     limits: Sequence[BrokerLimits] = ()
     load_deadline: datetime | None = None
+
+    @property
+    def changes_replicas(self) -> bool:
+        """Whether a partition is to have other replicas than before, or is new, or gone."""
+        return any(not np.array_equal(block.before, block.after) for block in self.moves)
 
 
 @dataclass(frozen=True, slots=True)
