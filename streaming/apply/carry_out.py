@@ -59,6 +59,7 @@ class Run:
     stopped: threading.Event
     _failed: dict[Place, str] = field(default_factory=dict)
     _done: int = 0
+    _seconds: float | None = None
 
     def carry_out(self, steps: Sequence[Step]) -> None:
         """Do the steps.
@@ -79,12 +80,14 @@ class Run:
             raise self._left(error, steps) from error
         if self._failed:
             raise self._incomplete()
-        self.reports.add("completed", partitions=self._done, seconds=round(time.monotonic() - began, 1))
-        self._send_reports(last=True)
+        self._seconds = round(time.monotonic() - began, 1)
+        if not self.task.left_to_later:
+            self.note_done()
 
     def note_done(self) -> None:
-        """Report a task that the cluster needs no step for."""
-        self.reports.add("completed", partitions=0, already=True)
+        """Report that the cluster is as the task wants it, and as later ones do which took care of the rest."""
+        begun = {"seconds": self._seconds} if self._seconds is not None else {"already": True}
+        self.reports.add("completed", partitions=self._done, **begun)
         self._send_reports(last=True)
 
     def _do(self, step: Step) -> None:
@@ -105,7 +108,7 @@ class Run:
             case MoveWave():
                 self._move(step)
             case LeaveOut():
-                self._failed |= dict.fromkeys(step.places, "no replica that is in sync is alive")
+                self._failed |= dict.fromkeys(step.places, step.reason)
             case Elect():
                 self._elect(place for place in step.places if place not in self._failed)
             case Unthrottle():
@@ -153,6 +156,8 @@ class Run:
         refused = self.cluster.elect(wanted) if wanted else {}
         for place, reason in refused.items():
             self.screen.say(f"{places_text([place])} keeps its leader: {reason}")
+        asked = {part.place for part in self.task.partitions if part.is_election}
+        self._failed |= {place: reason for place, reason in refused.items() if place in asked}
 
     def _unthrottle(self, step: Unthrottle) -> None:
         for broker in unthrottle(self.cluster, step.brokers, step.topics):

@@ -47,7 +47,7 @@ def headline(step: Step) -> str:  # noqa: PLR0911 - one line a kind of step
             amount = f" of {bytes_text(size)} in all" if size else ""
             return f"wave {step.number}: move {partitions}, copying {counted(copies, 'replica')}{amount}"
         case LeaveOut():
-            return f"leave out {places_text(step.places)}: no in-sync replica is alive to copy from"
+            return f"leave out {places_text(step.places)}: {step.reason}"
         case Elect():
             return f"elect the preferred leaders of {places_text(step.places)}"
         case Unthrottle():

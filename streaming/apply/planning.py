@@ -9,8 +9,9 @@ Method: partitions that are there already drop out; those under way are waited f
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Final
 
 import numpy as np
 
@@ -35,6 +36,8 @@ from streaming.apply.tasks import PartitionTask, Place, Replicas, Task
 from streaming.kafka.snapshot import Partition
 from streaming.record.moves import ANY_LOG_DIR
 
+_NO_SOURCE: Final = "no in-sync replica is alive to copy from"
+
 
 def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLimits | None = None) -> tuple[Step, ...]:
     """The steps from the cluster as it is to where the task wants it; none where it is there.
@@ -53,9 +56,9 @@ def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLim
     if problem:
         return (*_cancels(open_moves, seen), *([leftover] if leftover else []), Refuse(problem))
     steps: list[Step] = [*_creations(created, seen), *(KeepTopic(t) for t in kept)]
-    moving, stuck = _moves(open_moves, seen, limits)
-    if stuck:
-        steps.append(LeaveOut(tuple(stuck)))
+    moving, left_out = _moves(open_moves, seen, limits)
+    left_out |= _unelectable(task, seen)
+    steps += _left_out(left_out)
     if leftover and not (rate and moving):
         steps.append(leftover)
         leftover = None
@@ -64,7 +67,7 @@ def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLim
         if rate and any(move.incoming for move in moves):
             steps.append(Throttle(rate, moves))
         steps.append(MoveWave(number, moves))
-    if elected := _to_be_elected(task, moving, stuck, seen):
+    if elected := _to_be_elected(task, moving, left_out, seen):
         steps.append(Elect(tuple(elected)))
     return (*steps, *_closing(steps, leftover))
 
@@ -74,6 +77,8 @@ def _sorted_out(task: Task, seen: Seen) -> tuple[list[PartitionTask], list[str],
     created, kept, moved = [], set(), []
     for part in task.partitions:
         there = seen.partitions.get(part.place)
+        if part.is_election:
+            continue
         if not part.after:
             kept.update([part.topic] if there else [])
         elif not part.before:
@@ -87,6 +92,8 @@ def _misfits(task: Task, seen: Seen) -> Iterator[str]:
     """Why partitions cannot be taken from where they are."""
     for part in task.partitions:
         name, there = f"partition {part.topic}-{part.partition}", seen.partitions.get(part.place)
+        if part.is_election:
+            continue
         if there is None:
             if part.before and part.after:
                 yield f"{name} is not on the cluster"
@@ -146,8 +153,8 @@ def _creations(created: Sequence[PartitionTask], seen: Seen) -> Iterable[Step]:
 
 def _moves(
     parts: Sequence[PartitionTask], seen: Seen, limits: WaveLimits | None
-) -> tuple[list[tuple[int, Move]], list[Place]]:
-    """Moves with their waves, in order, and what cannot be moved."""
+) -> tuple[list[tuple[int, Move]], dict[Place, str]]:
+    """Moves with their waves, in order, and what cannot be moved, with the reason."""
     able = [p for p in parts if seen.can_be_copied(seen.partitions[p.place])]
     stuck = [p.place for p in parts if not seen.can_be_copied(seen.partitions[p.place])]
     by_bytes = limits is not None and limits.bytes_in is not None
@@ -156,7 +163,7 @@ def _moves(
     last = max(waves.values(), default=0)
     waves |= {p.place: last + n for p, n in zip(unplanned, _new_waves(unplanned, seen, limits), strict=True)}
     moves = [(waves[p.place], _move(p, seen.partitions[p.place], seen.sizes.get(p.place, 0))) for p in able]
-    return sorted(moves, key=lambda m: (m[0], m[1].topic, m[1].partition)), stuck
+    return sorted(moves, key=lambda m: (m[0], m[1].topic, m[1].partition)), dict.fromkeys(stuck, _NO_SOURCE)
 
 
 def _move(part: PartitionTask, there: Partition, size: int = 0) -> Move:
@@ -197,9 +204,30 @@ def _matrix(rows: Sequence[Replicas]) -> Int32Array:
     return np.array([[*row, *[NO_BROKER] * (width - len(row))] for row in rows], np.int32)
 
 
-def _to_be_elected(task: Task, moving: Iterable[tuple[int, Move]], stuck: Sequence[Place], seen: Seen) -> list[Place]:
+def _unelectable(task: Task, seen: Seen) -> dict[Place, str]:
+    """Partitions whose leader alone is to change, and cannot, with the reason."""
+    found = {}
+    for part in (part for part in task.partitions if part.is_election):
+        there = seen.partitions.get(part.place)
+        if there is None:
+            found[part.place] = "it is not on the cluster"
+        elif there.target != part.after:
+            found[part.place] = f"it is on {list(there.target)}, and the election is about {list(part.after)}"
+        elif there.leader != part.after[0] and part.after[0] not in seen.alive:
+            found[part.place] = f"broker {part.after[0]}, which is to lead it, is not alive"
+    return found
+
+
+def _left_out(reasons: Mapping[Place, str]) -> list[Step]:
+    """One step for each reason, in their order."""
+    return [LeaveOut(tuple(p for p in reasons if reasons[p] == why), why) for why in dict.fromkeys(reasons.values())]
+
+
+def _to_be_elected(
+    task: Task, moving: Iterable[tuple[int, Move]], left_out: Collection[Place], seen: Seen
+) -> list[Place]:
     """Partitions that are moved, by this or an earlier run, and that another than the preferred leader may lead."""
-    on_the_way, left_out = {move.place for _, move in moving}, set(stuck)
+    on_the_way = {move.place for _, move in moving}
     return [
         part.place
         for part in task.partitions

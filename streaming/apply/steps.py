@@ -110,9 +110,10 @@ class MoveWave:
 
 @dataclass(frozen=True, slots=True)
 class LeaveOut:
-    """Partitions that cannot be moved, because no replica that is in sync is on a live broker."""
+    """Partitions for which what is asked cannot be done now, and why."""
 
     places: tuple[Place, ...]
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ of them wants it, so that nothing is copied twice and no version is tried that t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Final, NamedTuple
@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from streaming.errors import ApplyError
+from streaming.planning.state import MOVING_KINDS
 from streaming.record.version import PlanVersion
 
 Replicas = tuple[int, ...]
@@ -50,6 +51,11 @@ class PartitionTask:
         """Topic and partition id."""
         return self.topic, self.partition
 
+    @property
+    def is_election(self) -> bool:
+        """Whether nothing but its leader is to change."""
+        return self.before == self.after
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -58,7 +64,7 @@ class Task:
     Attributes:
         version: the plan version.
         partitions: what it asks for each of its partitions, by topic and partition id.
-        left_to_later: how many partitions a later version takes care of.
+        left_to_later: how many partitions a later version takes care of, or was told of.
     """
 
     version: PlanVersion
@@ -138,6 +144,8 @@ def fate_of_proposal(version: PlanVersion, versions: Sequence[PlanVersion]) -> s
             if later.approval == "approved":
                 return f"it was approved as version {later.plan_version}; carry that out"
             return f"it was rejected by version {later.plan_version}"
+        if later.supersedes == number and later.kind == "observation":
+            return f"since version {later.plan_version} the cluster is not as it was planned for: {later.cause}"
         if later.supersedes == number:
             return f"it is superseded by version {later.plan_version}, which came before it was approved"
     return f"it waits for approval: replica-planner approve {version.cluster_id} {number} --digest {version.digest}"
@@ -166,16 +174,16 @@ def task_of(versions: Sequence[PlanVersion]) -> Task:
         versions: the version and all later ones, with their moves, oldest first.
 
     Raises:
-        ApplyError: a later version changes one of its partitions again.
+        ApplyError: a later plan changes one of its partitions again.
     """
     version, newest = versions[0], _newest(versions)
     starts: dict[Place, set[Replicas]] = {}
     for (topic, partition), change in _changes(version).items():
-        later, _ = newest.get((topic, partition), (version.plan_version, change))
-        if later != version.plan_version:
+        last = newest.get((topic, partition))
+        if last and last.plan_version > version.plan_version and last.is_planned:
             raise ApplyError(
                 f"version {version.plan_version} of {version.cluster_id} is not carried out: it is superseded by "
-                f"version {later}, which changes {topic}-{partition} again; name that one, or none",
+                f"version {last.plan_version}, which changes {topic}-{partition} again; name that one, or none",
                 cluster_id=version.cluster_id,
                 plan_version=version.plan_version,
             )
@@ -190,25 +198,35 @@ class _Change(NamedTuple):
     log_dirs: tuple[str, ...]
 
 
-_Newest = dict[Place, tuple[int, _Change]]
-"""By partition the last version that changes its replicas, and that change."""
+class _Last(NamedTuple):
+    """The last version that changes a partition's replicas, whether it plans that or was told, and the change."""
+
+    plan_version: int
+    is_planned: bool
+    change: _Change
 
 
-def _task(version: PlanVersion, newest: _Newest, starts: dict[Place, set[Replicas]]) -> Task:
+def _task(version: PlanVersion, newest: Mapping[Place, _Last], starts: Mapping[Place, set[Replicas]]) -> Task:
     kept: list[PartitionTask] = []
     changes = sorted(_changes(version).items())
     for place, planned in changes:
-        later, last = newest.get(place, (version.plan_version, planned))
-        created_since = not planned.before and last.after
-        if later == version.plan_version or created_since:
+        last = newest.get(place)
+        overtaken = last is not None and last.plan_version > version.plan_version
+        wanted = last.change if last and overtaken else planned
+        if planned.before == planned.after:
+            # Whatever was seen of its replicas since, a leader was asked for; a later plan elects its leaders itself.
+            if wanted.after and not (last and overtaken and last.is_planned):
+                kept.append(PartitionTask(*place, wanted.after, wanted.after, 0, frozenset({wanted.after})))
+        elif not overtaken or (not planned.before and wanted.after):
             begins = frozenset(starts[place])
-            kept.append(PartitionTask(*place, planned.before, last.after, planned.wave, begins, last.log_dirs))
+            kept.append(PartitionTask(*place, planned.before, wanted.after, planned.wave, begins, wanted.log_dirs))
     return Task(version, tuple(kept), len(changes) - len(kept))
 
 
-def _newest(versions: Iterable[PlanVersion]) -> _Newest:
+def _newest(versions: Iterable[PlanVersion]) -> dict[Place, _Last]:
+    """By partition the last version that changes its replicas."""
     return {
-        place: (version.plan_version, change)
+        place: _Last(version.plan_version, version.kind in MOVING_KINDS, change)
         for version in versions
         if version.effective
         for place, change in _changes(version).items()

@@ -128,11 +128,13 @@ def _carry_out(
     from streaming.apply.reports import Reports
     from streaming.apply.throttles import unthrottle
 
-    seen, idle, refused = look(real, tasks), True, list[RefusedError]()
+    seen, idle, refused, overtaken = look(real, tasks), True, list[RefusedError](), list[Run]()
     for number, task in enumerate(tasks, start=1):
         reports = Reports(source, task.version.cluster_id, task.version.plan_version)
         steps = steps_on(real, task, seen, bounds)
         run = Run(real, task, reports, screen, stopped)
+        if task.left_to_later:
+            overtaken.append(run)
         if steps:
             idle = False
             screen.say(f"{task.name}: {task.version.cause}")
@@ -142,13 +144,15 @@ def _carry_out(
             except RefusedError as error:
                 refused.append(error)
             seen = look(real, tasks[number:])
-        else:
+        elif not task.left_to_later:
             run.note_done()
     for step in leftovers(seen):
         screen.say(headline(step))
         unthrottle(real, seen.throttled_brokers, seen.throttled_topics)
     if refused:
         raise refused[0]
+    for run in overtaken:
+        run.note_done()
     if idle:
         screen.say(NOTHING)
 

@@ -230,6 +230,19 @@ def test_what_has_no_live_replica_in_sync_is_left_out() -> None:
     ]
 
 
+def test_an_election_is_asked_of_the_cluster_and_moves_nothing() -> None:
+    """Led as it should be; led by another; on its way elsewhere; without the one that is to lead; gone."""
+    wanted = task("t-0 1,2 → 1,2", "t-1 1,2 → 1,2", "t-2 1,2 → 1,2", "t-3 9,2 → 9,2", "t-4 1,2 → 1,2")
+    there = seen("t-0 1,2", "t-1 1,2 lead 2", "t-2 2,1 lead 2", "t-3 9,2 lead 2")
+    assert text(steps_of(wanted, there)) == [
+        "leave out t-2: it is on [2, 1], and the election is about [1, 2]",
+        "leave out t-3: broker 9, which is to lead it, is not alive",
+        "leave out t-4: it is not on the cluster",
+        "elect the preferred leaders of t-1",
+    ]
+    assert steps_of(task("t-0 1,2 → 1,2"), there) == ()
+
+
 def test_moves_without_waves_get_them_from_who_is_in_sync_after_the_planned_ones() -> None:
     wanted = task(*(f"t-{p} 1,2 → 3,2" for p in range(3)), "u-0 1,2 → 4,2 wave 1")
     found = steps_of(wanted, seen(*(f"t-{p} 1,2" for p in range(3)), "u-0 1,2"), limits=WaveLimits(1, 1))

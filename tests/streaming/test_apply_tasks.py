@@ -129,3 +129,54 @@ def test_rejected_superseded_and_rolled_back_versions_are_refused(driver: Driver
     driver.batch(driver.event("plan_rolled_back", plan_version=7, digest=driver.journal[-1].digest))
     assert refusal(driver, 7) == "version 7 of c is not carried out: it is rolled back by version 8; carry that out"
     check_may_start(driver.journal, 8)
+
+
+def seen(driver: Driver, *rows: tuple[int, list[int], int]) -> None:
+    found = [{"topic": "t", "partition": p, "replicas": r, "leader": leader, "isr": r} for p, r, leader in rows]
+    driver.batch(driver.event("assignment_observed", partitions=found))
+
+
+def test_an_election_is_asked_for_whatever_waits_from_before_and_is_seen_meanwhile(driver: Driver) -> None:
+    driver.batch(driver.event("replication_factor_changed", topic="t", replication_factor=1))
+    seen(driver, (0, [1], 1), (1, [4], 4))
+    driver.batch(driver.event("preferred_election_requested"))
+    seen(driver, (0, [3], 3))
+    assert [v.kind for v in driver.journal[1:]] == [
+        "topics",
+        "replication_factor",
+        "observation",
+        "election",
+        "observation",
+    ]
+    election = tasks_of(driver.journal[1:], [2, 3, 5])[-1]
+    assert rows(election) == ["t-0 [3] → [3] from [[3]]", "t-1 [4] → [4] from [[4]]"]
+    assert election.left_to_later == 0
+    assert rows(task_of(driver.journal[4:])) == rows(election)
+
+
+def test_an_election_is_left_to_a_later_plan_which_elects_by_itself(driver: Driver) -> None:
+    driver.batch(driver.event("preferred_election_requested"))
+    driver.batch(driver.event("broker_left", broker_id=1, reason="decommissioned"))
+    election, heal = tasks_of(driver.journal[2:], [3, 4])
+    assert (rows(election), election.left_to_later) == ([], 2)
+    assert len(heal.partitions) == 2
+
+
+def test_what_was_only_seen_supersedes_no_plan(driver: Driver) -> None:
+    """What somebody else has moved, and policy has taken over, is left out; the rest is carried out."""
+    driver.batch(driver.event("broker_left", broker_id=1, reason="decommissioned"))
+    seen(driver, (0, [4, 3], 4))
+    assert driver.journal[-1].cause == "observed: 0 partitions adopted, 1 corrected"
+    healed = task_of(driver.journal[2:])
+    assert rows(healed) == ["t-1 [2, 1] → [2, 3] from [[2, 1], [2, 3]]"]
+    assert healed.left_to_later == 1
+
+
+def test_an_election_forgets_nobody_who_leads(driver: Driver) -> None:
+    seen(driver, (0, [1, 2], 2))
+    driver.batch(driver.event("preferred_election_requested"))
+    layout = driver.memory.clusters["c"].topics["t"]
+    assert layout.roles is not None and layout.roles.leader.tolist() == [2, -1]
+    folded = Driver()
+    folded.journal = driver.journal
+    assert folded.memory.cluster("c").topics["t"].roles is not None
