@@ -6,7 +6,6 @@ millions of partitions and a Python object for each would cost more than the pla
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -24,7 +23,11 @@ BROKER_STATES: Final = ("alive", "draining", "dead")
 NO_BROKER: Final = -1
 """Pads the rows of a replica matrix where replication factors differ."""
 
-_MAX_ID: Final = 2**31 - 1
+MAX_ID: Final = 2**31 - 1
+"""Broker and partition ids are 32-bit integers in Kafka."""
+
+CAPACITIES: Final = (0.001, 1e12)
+"""The least and the greatest capacity: sums of squares over capacities further apart are not exact enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Broker:
     copies. ``capacity`` is a weight: a broker of capacity 2 gets twice the replicas of one of 1.
 
     Raises:
-        InvalidBrokerError: id is no integer from 0 to 2^31-1, capacity is not finite and above 0,
+        InvalidBrokerError: id is no integer from 0 to 2^31-1, capacity is not from 0.001 to 10^12,
             or state is unknown.
     """
 
@@ -46,14 +49,14 @@ class Broker:
 
     def __post_init__(self) -> None:
         """Reject what no plan could be made for."""
-        if isinstance(self.id, bool) or not isinstance(self.id, int) or not 0 <= self.id <= _MAX_ID:
-            raise self._error("id", self.id, f"an integer from 0 to {_MAX_ID}")
+        if isinstance(self.id, bool) or not isinstance(self.id, int) or not 0 <= self.id <= MAX_ID:
+            raise self._error("id", self.id, f"an integer from 0 to {MAX_ID}")
         if self.rack is not None and not isinstance(self.rack, str):
             raise self._error("rack", self.rack, "a string or null")
-        if isinstance(self.capacity, bool) or not isinstance(self.capacity, (int, float)):
-            raise self._error("capacity", self.capacity, "a number above 0")
-        if not (math.isfinite(self.capacity) and self.capacity > 0):
-            raise self._error("capacity", self.capacity, "a number above 0")
+        least, greatest = CAPACITIES
+        number = isinstance(self.capacity, (int, float)) and not isinstance(self.capacity, bool)
+        if not (number and least <= self.capacity <= greatest):
+            raise self._error("capacity", self.capacity, f"a number from {least} to {greatest:g}")
         if self.state not in BROKER_STATES:
             raise self._error("state", self.state, "alive, draining or dead")
 
@@ -63,13 +66,33 @@ class Broker:
         )
 
 
+def only_brokers(brokers: Iterable[Broker]) -> tuple[Broker, ...]:
+    """The brokers in the given order.
+
+    Raises:
+        InvalidBrokerError: something among them is no broker.
+    """
+    if not isinstance(brokers, Iterable):
+        raise InvalidBrokerError(
+            f"brokers are {brokers!r}: they must be a list of Broker", broker=None, field="id", value=brokers
+        )
+    result = tuple(brokers)
+    for broker in result:
+        if not isinstance(broker, Broker):
+            raise InvalidBrokerError(
+                f"{broker!r:.80} is among the brokers: each must be a Broker", broker=broker, field="id", value=broker
+            )
+    return result
+
+
 def distinct_brokers(brokers: Iterable[Broker]) -> tuple[Broker, ...]:
     """The brokers in the given order.
 
     Raises:
+        InvalidBrokerError: something among them is no broker.
         DuplicateBrokerError: an id appears twice.
     """
-    result = tuple(brokers)
+    result = only_brokers(brokers)
     if len({b.id for b in result}) == len(result):
         return result
     seen: set[int] = set()

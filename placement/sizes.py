@@ -5,23 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+import numpy as np
+
 from placement.errors import InvalidPartitionsError, InvalidReplicationFactorError
-from placement.model import Broker, distinct_brokers
+from placement.model import MAX_ID, Broker, distinct_brokers
 
 MAX_REPLICAS: Final = 100_000_000
 """The most replicas one call lays out (partitions x replication factor): 400 MB of broker ids."""
-
-MAX_PARTITION_ID: Final = 2**31 - 1
 
 
 def check_partitions(partitions: int, replication_factor: int, start_partition_id: int = 0) -> None:
     """Check the number of partitions, then the replication factor, then the size of both together.
 
     Raises:
-        InvalidPartitionsError: partitions is not positive, ids would pass 2^31-1, or the layout would
+        InvalidPartitionsError: partitions is no positive whole number, ids would pass 2^31-1, or the layout would
             hold more than ``MAX_REPLICAS`` replicas.
-        InvalidReplicationFactorError: replication_factor is not positive.
+        InvalidReplicationFactorError: replication_factor is no positive whole number.
     """
+    for name, value in (("number of partitions", partitions), ("first partition id", start_partition_id)):
+        if not _is_number(value):
+            raise InvalidPartitionsError(f"the {name} must be a whole number, not {value!r}", partitions=value)
+    if not _is_number(replication_factor):
+        raise InvalidReplicationFactorError(
+            f"the replication factor must be a whole number, not {replication_factor!r}",
+            replication_factor=replication_factor,
+        )
     if partitions <= 0:
         raise InvalidPartitionsError(
             f"the number of partitions must be larger than 0, not {partitions}", partitions=partitions
@@ -31,11 +39,15 @@ def check_partitions(partitions: int, replication_factor: int, start_partition_i
             f"the replication factor must be larger than 0, not {replication_factor}",
             replication_factor=replication_factor,
         )
-    if max(0, start_partition_id) + partitions - 1 > MAX_PARTITION_ID:
+    if max(0, start_partition_id) + partitions - 1 > MAX_ID:
         raise InvalidPartitionsError(
-            f"{partitions} partitions from id {start_partition_id} pass the largest id, {MAX_PARTITION_ID}",
+            f"{partitions} partitions from id {start_partition_id} pass the largest id, {MAX_ID}",
             partitions=partitions,
         )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_replicas(partitions: int, replication_factor: int, brokers: int) -> None:

@@ -11,16 +11,22 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from placement.model import CAPACITIES, MAX_ID
+
 Outcome = Literal["applied", "no_effect", "duplicate", "stale", "rejected", "malformed"]
 
 MAX_ID_LENGTH: Final = 512
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
 
+# What columns of a fixed width are made of is bounded here. Counts are not: rules reject those that cannot be, with
+# Kafka's reason, before anything of that size is made.
 Identifier = Annotated[str, Meta(min_length=1, max_length=MAX_ID_LENGTH)]
 Moment = Annotated[datetime, Meta(tz=True)]
-BrokerId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-Capacity = Annotated[float, Meta(gt=0, lt=1e12)]
+BrokerId = Annotated[int, Meta(ge=0, le=MAX_ID)]
+PartitionId = Annotated[int, Meta(ge=0, le=MAX_ID)]
+Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Capacity = Annotated[float, Meta(ge=CAPACITIES[0], le=CAPACITIES[1])]
 Amount = Annotated[int, Meta(ge=0, le=2**50)]
 
 
@@ -76,7 +82,7 @@ class TopicCreated(TopicEvent, frozen=True, kw_only=True, tag="topic_created"):
     replication_factor: int | None = None
     replica_assignment: dict[int, list[int]] | None = None
     strategy: Literal["balanced", "adminutils", "striped"] | None = None
-    fixed_start_index: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
+    fixed_start_index: Annotated[int, Meta(ge=0, le=MAX_ID)] | None = None
     disable_rack_aware: bool = False
 
 
@@ -121,11 +127,11 @@ class ObservedPartition(Struct, frozen=True):
     """One partition as it is on the real cluster."""
 
     topic: str
-    partition: Annotated[int, Meta(ge=0, le=2**31 - 1)]
+    partition: PartitionId
     replicas: Annotated[list[BrokerId], Meta(min_length=1)]
-    leader: Annotated[int, Meta(ge=-1, le=2**31 - 1)] | None = None
+    leader: Annotated[int, Meta(ge=-1, le=MAX_ID)] | None = None
     isr: list[BrokerId] | None = None
-    end_offsets: dict[BrokerId, Annotated[int, Meta(ge=0)]] | None = None
+    end_offsets: dict[BrokerId, Offset] | None = None
 
 
 class AssignmentObserved(Event, frozen=True, kw_only=True, tag="assignment_observed"):
@@ -138,7 +144,7 @@ class ObservedLoad(Struct, frozen=True):
     """What one partition was measured to weigh; null or absent is not known."""
 
     topic: str
-    partition: Annotated[int, Meta(ge=0, le=2**31 - 1)]
+    partition: PartitionId
     size: Amount | None = None
     bytes_in: Amount | None = None
     bytes_out: Amount | None = None

@@ -130,6 +130,10 @@ class Band:
 
     def __post_init__(self) -> None:
         """Reject bands that no broker could be in, or that would replan for ever."""
+        for name in ("settle", "trigger"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float | np.floating) or isinstance(value, bool):
+                raise InvalidLimitError(f"{name} is {value!r}: it must be a number", name=name, value=value)
         if not 0 < self.settle < 1:
             raise InvalidLimitError(
                 f"settle is {self.settle}: it must be above 0 and below 1", name="settle", value=self.settle
@@ -184,12 +188,42 @@ class Loads:
         for load, row in _aligned(assignment, measured):
             known[:, row] = [-1 if v is None else v for v in (load.size, load.bytes_in, load.bytes_out)]
         size, bytes_in = (_with_medians(column, assignment) for column in known[:2])
-        estimated = np.floor(bytes_in * out_per_in).astype(np.int64)
+        estimated = np.minimum(np.floor(bytes_in * out_per_in), _LARGEST).astype(np.int64)
         return cls(size, bytes_in, np.where(known[2] < 0, estimated, known[2]), MappingProxyType(dict(limits or {})))
 
     def alike(self) -> bool:
         """Whether all partitions weigh the same, so that counts say it all."""
         return all(int(c.min()) == int(c.max()) for c in (self.size, self.bytes_in, self.bytes_out) if c.size)
+
+    def check(self, assignment: Assignment) -> None:
+        """Refuse loads of another layout, and loads that could not be added.
+
+        Raises:
+            InvalidLoadError: there is not one of each for each row of the layout, from 0 to 2^50, or all replicas
+                together carry 2^62 or more of something.
+        """
+        for name in ("size", "bytes_in", "bytes_out"):
+            column = getattr(self, name)
+            if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.ndim != 1:
+                raise InvalidLoadError(f"{name} must be a column of int64: {column!r:.80}", name=name, value=column)
+            if column.size != len(assignment):
+                raise InvalidLoadError(
+                    f"the loads are of {column.size} partitions and the layout has {len(assignment)}",
+                    name="loads",
+                    value=column.size,
+                )
+            if column.size and not 0 <= int(column.min()) <= int(column.max()) <= _LARGEST:
+                wrong = int(column.min()) if column.min() < 0 else int(column.max())
+                raise InvalidLoadError(f"{name} is {wrong}: it must be from 0 to {_LARGEST}", name=name, value=wrong)
+        copies = assignment.replication_factor - 1
+        total = (self.leader().astype(np.float64) + self.follower().astype(np.float64) * copies).sum(axis=1)
+        for name, amount in zip(WEIGHTS, total.tolist(), strict=True):
+            if amount >= 1 << 62:
+                raise InvalidLoadError(
+                    f"all replicas together carry {amount:g} of {name}, which is too much to be added exactly",
+                    name=name,
+                    value=amount,
+                )
 
     def leader(self) -> Int64Array:
         """What a leader carries, int64, shape ``(weights, P)``."""

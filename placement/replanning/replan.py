@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import get_args
 
-from placement.errors import InvalidAssignmentError, InvalidLimitError, InvalidLoadError
+from placement import checks
+from placement.errors import InvalidAssignmentError, InvalidLimitError
 from placement.fleet import Fleet, fleet_of
 from placement.loads.model import Band, Loads
-from placement.model import Assignment, Broker, Int32Array
+from placement.model import Assignment, Broker, Int32Array, only_brokers
 from placement.plan import Replan
 from placement.replanning.by_load.steps import LoadTerms, over_limits, place_alike, place_by_load
 from placement.replanning.conclude import conclude
@@ -73,40 +75,48 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
 
     Raises:
         InvalidAssignmentError: the layout is empty, or ``in_sync`` is of another one.
-        InvalidLimitError: mode or leaders is none of those above, max_moves, max_bytes or move_cost is negative,
-            max_moves and max_bytes are both given, one of the terms of loads comes without them, strict_spread with
-            loads that differ, or a partition finds no broker that its topic is not kept off.
+        InvalidLimitError: mode or leaders is none of those above, max_moves, max_bytes or move_cost is no whole number
+            from 0 on, max_moves and max_bytes are both given, one of the terms of loads comes without them,
+            strict_spread with loads that differ, or a partition finds no broker that its topic is not kept off.
+        PlacementError: an argument is of another type than it must be.
         InvalidLoadError: the loads are of another layout.
         InvalidBrokerError: no broker is usable, or an excluded one is unknown.
         InvalidReplicationFactorError: a partition must end with more replicas than there are usable brokers, or with
             fewer and no replica can be given up without giving up data.
         DuplicateBrokerError, IncompleteRackError: the brokers contradict each other.
     """
+    checks.instance(assignment, Assignment, "the layout")
+    checks.instance(assignment if home is None else home, Assignment, "home")
     if not len(assignment):
         raise InvalidAssignmentError("the layout is empty: there is no partition to plan for")
-    for name, given, known in (("mode", mode, get_args(Mode)), ("leaders", leaders, get_args(Leaders))):
-        if given not in known:
-            raise InvalidLimitError(f"{name} is {given!r}: it must be one of {known}", name=name, value=given)
-    if max_moves is not None and max_moves < 0:
-        raise InvalidLimitError(f"max_moves is {max_moves}: it must be at least 0", name="max_moves", value=max_moves)
+    for name, given, choices in (("mode", mode, get_args(Mode)), ("leaders", leaders, get_args(Leaders))):
+        if given not in choices:
+            raise InvalidLimitError(f"{name} is {given!r}: it must be one of {choices}", name=name, value=given)
+    in_sync = None if in_sync is None else checks.matrix(in_sync, "in_sync")
     if in_sync is not None and in_sync.shape[0] != len(assignment):
         raise InvalidAssignmentError(
             f"in_sync is of {in_sync.shape[0]} partitions and the layout has {len(assignment)}"
         )
+    known = only_brokers(brokers)
+    factor = partial(checks.replication_factor, most=len(known) + assignment.replicas.shape[1])
     terms = Terms(
-        brokers=tuple(sorted(brokers, key=lambda b: b.id)),
+        brokers=tuple(sorted(known, key=lambda b: b.id)),
         mode=mode,
-        max_moves=max_moves,
-        exclude_topics=frozenset(exclude_topics),
-        exclude_brokers=frozenset(exclude_brokers),
-        replication_factors=dict(replication_factors or {}),
-        strict_spread=strict_spread,
-        keep_off={topic: frozenset(ids) for topic, ids in sorted((keep_off or {}).items()) if ids},
+        max_moves=checks.limit(max_moves, "max_moves"),
+        exclude_topics=checks.topics(exclude_topics, "exclude_topics"),
+        exclude_brokers=checks.broker_ids(exclude_brokers, "exclude_brokers"),
+        replication_factors=checks.by_topic(replication_factors, "replication_factors", factor),
+        strict_spread=checks.flag(strict_spread, "strict_spread"),
+        keep_off={topic: ids for topic, ids in checks.by_topic(keep_off, "keep_off", checks.broker_ids).items() if ids},
         in_sync=in_sync,
         leaders=leaders,
     )
+    max_bytes = checks.limit(max_bytes, "max_bytes")
+    move_cost = checks.limit(move_cost, "move_cost") or 0
     fleet = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=assignment.replicas)
     if loads is not None:
+        checks.instance(loads, Loads, "loads")
+        checks.instance(band or Band(), Band, "band")
         return _by_load(assignment, fleet, terms, home, LoadTerms(loads, band or Band(), max_bytes, move_cost))
     by_load = {"max_bytes": max_bytes, "keep_off": len(terms.keep_off) or None, "move_cost": move_cost or None}
     for name, value in by_load.items():
@@ -123,18 +133,10 @@ def _by_count(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignme
 def _by_load(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None, asked: LoadTerms) -> Replan:
     """The plan by counts where all partitions weigh the same and it keeps every limit, else the one by load."""
     loads, max_bytes = asked.loads, asked.max_bytes
-    if loads.size.size != len(assignment):
-        raise InvalidLoadError(
-            f"the loads are of {loads.size.size} partitions and the layout has {len(assignment)}",
-            name="loads",
-            value=loads.size.size,
-        )
-    if max_bytes is not None and (max_bytes < 0 or terms.max_moves is not None):
-        problem = "must be at least 0" if max_bytes < 0 else "cannot be given together with max_moves"
-        raise InvalidLimitError(f"max_bytes is {max_bytes}: it {problem}", name="max_bytes", value=max_bytes)
-    if asked.move_cost < 0:
+    loads.check(assignment)
+    if max_bytes is not None and terms.max_moves is not None:
         raise InvalidLimitError(
-            f"move_cost is {asked.move_cost}: it must be at least 0", name="move_cost", value=asked.move_cost
+            f"max_bytes is {max_bytes}: it cannot be given together with max_moves", name="max_bytes", value=max_bytes
         )
     if loads.alike() and max_bytes is None and not terms.keep_off:
         plan = place_alike(_by_count(assignment, fleet, terms, home), fleet, asked)

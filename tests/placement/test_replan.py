@@ -323,7 +323,7 @@ ERRORS = {
     "a weight of zero": (
         lambda: Broker(0, capacity=0.0),
         InvalidBrokerError,
-        "broker 0 has capacity 0.0: it must be a number above 0",
+        "broker 0 has capacity 0.0: it must be a number from 0.001 to 1e+12",
     ),
 }
 

@@ -64,6 +64,18 @@ def test_the_table_above_has_every_type() -> None:
         (json.dumps(HEAD | {"type": "broker_left", "broker_id": 1, "reason": "tired"}).encode(), "'tired'"),
         (json.dumps(HEAD | {"type": "broker_joined", "broker_id": -1}).encode(), "broker_id"),
         (json.dumps(HEAD | {"type": "broker_joined", "broker_id": 1, "capacity": 0}).encode(), "capacity"),
+        (json.dumps(HEAD | {"type": "broker_joined", "broker_id": 1, "capacity": 5e-324}).encode(), "capacity"),
+        (json.dumps(HEAD | {"type": "broker_changed", "broker_id": 1, "capacity": 1e308}).encode(), "capacity"),
+        (
+            json.dumps(
+                HEAD
+                | {
+                    "type": "assignment_observed",
+                    "partitions": [{"topic": "t", "partition": 0, "replicas": [1], "end_offsets": {"1": 2**63}}],
+                }
+            ).encode(),
+            "<= 9223372036854775807",
+        ),
         (json.dumps(HEAD | {"type": "topic_deleted", "topic": "t", "event_id": ""}).encode(), "event_id"),
         (json.dumps(HEAD | {"type": "topic_deleted", "topic": "t", "occurred_at": "now"}).encode(), "occurred_at"),
         (

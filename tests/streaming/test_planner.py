@@ -95,6 +95,13 @@ def test_defaults_are_those_of_auto_creation(six: Driver) -> None:
         ("topic_created", {"topic": "t", "replica_assignment": {"0": [1, 3, 5]}}, "Topic 't' already exists."),
         ("replication_factor_changed", {"topic": "nope", "replication_factor": 2}, "topic nope is not known"),
         ("replication_factor_changed", {"topic": "t", "replication_factor": 7}, "7"),
+        ("replication_factor_changed", {"topic": "t", "replication_factor": 10**8}, "above the 9 brokers"),
+        ("replication_factor_changed", {"topic": "t", "replication_factor": 2**62}, "above the 9 brokers"),
+        ("replication_factor_changed", {"topic": "t", "replication_factor": 10**30}, "above the 9 brokers"),
+        ("replication_factor_changed", {"topic": "t", "replication_factor": -(2**62)}, "must be at least 1"),
+        ("topic_created", {"topic": "n", "partitions": 10**6 + 1, "replication_factor": 1}, "1000000 is the most"),
+        ("partitions_added", {"topic": "t", "partitions": 2**31 - 1}, "1000000 is the most"),
+        ("partitions_added", {"topic": "t", "partitions": 2**62}, "1000000 is the most"),
         ("broker_left", {"broker_id": 9, "reason": "failed"}, "broker 9 is not part of the cluster"),
         ("broker_changed", {"broker_id": 9, "rack": "a"}, "broker 9 is not part of the cluster"),
         ("rebalance_requested", {"topics": ["nope"]}, "topic nope is not known"),
@@ -345,3 +352,23 @@ def test_a_lower_replication_factor_is_rejected_where_no_replica_is_up() -> None
         "x": "partition t-0 has no replica in sync: its replication factor of 2 cannot be lowered until its replicas "
         "have caught up"
     }
+
+
+def test_no_partition_follows_the_one_with_the_greatest_id(six: Driver) -> None:
+    six.batch(six.event("topic_created", topic="last", replica_assignment={"2147483647": [1]}))
+    grown = six.batch(six.event("partitions_added", topic="last", partitions=2, event_id="grow"))
+    assert reasons(grown) == {
+        "grow": "1 partitions more from id 2147483648 of topic last pass the largest id, 2147483647."
+    }
+
+
+def test_loads_that_could_not_be_added_are_rejected() -> None:
+    """CPU counts a byte 85 times and every replica counts: the sums would pass 2^63 and come out negative."""
+    driver = Driver('[policy.loads]\nplan = true\non_skew = "rebalance"\n[policy]\nsettle = "0s"\n')
+    driver.racks(RACKS)
+    driver.batch(driver.event("topic_created", topic="t", partitions=300, replication_factor=2))
+    rows = [{"topic": "t", "partition": p, "size": 2**50, "bytes_in": 2**50 - p} for p in range(300)]
+    seen = driver.batch(driver.event("load_observed", partitions=rows, event_id="much", minute=1))
+    assert reasons(seen)["much"].startswith("size of all partitions would be 3.3777e+17 together")
+    few = driver.event("load_observed", partitions=rows[:7], bytes_out_per_byte_in=1000, minute=2)
+    assert outcomes(driver.batch(few)) == {"e9": "applied"}

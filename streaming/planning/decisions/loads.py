@@ -17,7 +17,7 @@ from streaming.planning.decisions.decision import Answer, Decision, NoEffect, mo
 from streaming.planning.decisions.moving import goes_by_load, held_brokers, members_after, rebalance
 from streaming.planning.smoothing import rounded, smoothed
 from streaming.planning.state import ClusterState
-from streaming.record.loads import LIMITED, UNKNOWN, BrokerLimits, Int64Array, TopicLoads, count
+from streaming.record.loads import LIMITED, MEASURED, UNKNOWN, BrokerLimits, Int64Array, TopicLoads, count
 from streaming.record.moves import TopicMoves
 from streaming.record.version import MEMBERS
 
@@ -25,6 +25,8 @@ _WORTH: Final = 0.9
 """A plan must leave at most this much of what is outside the bands, or it is not worth its copies."""
 
 _MOST: Final = 2**50
+_MOST_TOGETHER: Final = 2**53
+"""With copies and CPU, of which a byte counts 85, sums stay below 2^63."""
 
 
 def load_observed(state: ClusterState, event: LoadObserved, policy: Policy) -> Answer:
@@ -68,7 +70,23 @@ def _load_changes(state: ClusterState, event: LoadObserved, policy: Policy) -> l
         changed = (values != recorded).any(axis=1)
         if changed.any():
             changes.append(TopicLoads(topic, ids[changed], values[changed]))
+    _refuse_too_much(state, changes)
     return changes
+
+
+def _refuse_too_much(state: ClusterState, changes: Sequence[TopicLoads]) -> None:
+    """Refuse loads that could not be added exactly any more, copies included."""
+    total = np.zeros(len(MEASURED), np.float64)
+    for block in state.loads.topics.values():
+        total += np.maximum(block.values, 0).sum(axis=0, dtype=np.float64)
+    for block in changes:
+        before = state.loads.values_of(block.topic, block.partitions)
+        total += (np.maximum(block.values, 0) - np.maximum(before, 0)).sum(axis=0, dtype=np.float64)
+    for name, amount in zip(MEASURED, total.tolist(), strict=True):
+        if amount > _MOST_TOGETHER:
+            raise RejectedEvent(
+                f"{name} of all partitions would be {amount:g} together: more than {_MOST_TOGETHER} cannot be planned"
+            )
 
 
 def _observed(seen: Sequence[ObservedLoad], out_per_in: float | None) -> Int64Array:

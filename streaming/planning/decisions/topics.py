@@ -15,7 +15,7 @@ from placement import (
     place_balanced,
     place_striped,
 )
-from placement.model import NO_BROKER, Int32Array
+from placement.model import MAX_ID, NO_BROKER, Int32Array
 from streaming.config import Policy
 from streaming.errors import RejectedEvent
 from streaming.events import PartitionsAdded, TopicCreated, TopicDeleted
@@ -24,6 +24,9 @@ from streaming.planning.decisions.manual import checked_assignment, is_assigned_
 from streaming.planning.state import ClusterState, TopicLayout
 from streaming.record.moves import TopicMoves, no_replicas
 from streaming.record.version import TopicChange
+
+MAX_PARTITIONS: Final = 1_000_000
+"""The most partitions of a topic, so that one line cannot ask for more than fits into memory."""
 
 _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -73,6 +76,7 @@ def _placed(state: ClusterState, event: TopicCreated, policy: Policy, strategy: 
             "fixed_start_index and disable_rack_aware belong to strategy adminutils, "
             f"and topic {event.topic} is placed by {strategy}"
         )
+    _check_count(event.topic, partitions)
     try:
         if strategy == "balanced":
             fleet = state.live_fleet(policy.closed_to(event.topic))
@@ -90,6 +94,11 @@ def _placed(state: ClusterState, event: TopicCreated, policy: Policy, strategy: 
         )
     except PlacementError as error:
         raise RejectedEvent(str(error)) from error
+
+
+def _check_count(topic: str, partitions: int) -> None:
+    if partitions > MAX_PARTITIONS:
+        raise RejectedEvent(f"topic {topic} would have {partitions} partitions: {MAX_PARTITIONS} is the most")
 
 
 def topic_deleted(state: ClusterState, event: TopicDeleted) -> Answer:
@@ -126,6 +135,11 @@ def partitions_added(state: ClusterState, event: PartitionsAdded, policy: Policy
             f"{event.partitions} would not be an increase."
         )
     added, start = event.partitions - present, int(layout.partitions[-1]) + 1
+    _check_count(event.topic, event.partitions)
+    if start + added - 1 > MAX_ID:
+        raise RejectedEvent(
+            f"{added} partitions more from id {start} of topic {event.topic} pass the largest id, {MAX_ID}."
+        )
     ids = np.arange(start, start + added, dtype=np.int32)
     if event.replica_assignment is None:
         replicas = _extended(state, event.topic, layout, added, policy)
