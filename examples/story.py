@@ -1,37 +1,45 @@
 """A story on nine brokers, played for real: a Spark job, Delta tables, and events in a folder.
 
-Run it with ``make run``. It uses the conf that every command uses, with a grace of two seconds instead of half an
-hour, and a cluster of its own, so it can be played again.
+Run it with ``make run``. Its conf, ``story.toml``, has a grace of two seconds instead of half an hour, and a folder
+of its own, so that nothing of it is among what you plan yourself. It can be played again, with another cluster.
 """
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from streaming.cli.render import plan_table, rich_table
+from streaming.cli.render import draw, plan_table
 from streaming.cli.watching import event_line, version_line
 from streaming.config import Config, load_config
-from streaming.errors import HistoryError
+from streaming.errors import HistoryError, StreamingError
 from streaming.history.tables import History
 from streaming.job.query import run_job
 from streaming.kafka.delivery import deliver
+from streaming.monitoring.logs import log_to_screen
 from streaming.planning.batch import BatchResult
 from streaming.record.version import PlanVersion
 
+CONF = Path(__file__).with_suffix(".toml")
 RACKS = {"a": (1, 2, 3, 4), "b": (5, 6, 7), "c": (8, 9)}
-GRACE = "2s"
-PATIENCE = 60.0
+REMINDER = 60.0
+"""Seconds after which whoever waits is told why; how long Spark takes is the machine's affair."""
 
 screen = Console(highlight=False, soft_wrap=True)
+
+
+class StoppedError(Exception):
+    """The job ended before the story did."""
 
 
 class Story:
@@ -41,7 +49,7 @@ class Story:
         self.config = config
         self.cluster = cluster
         self.stop = threading.Event()
-        self.failure: Exception | None = None
+        self.is_over = False
         self._results: queue.Queue[BatchResult] = queue.Queue()
         self._sent = 0
 
@@ -70,25 +78,27 @@ class Story:
 
     def wait_for(self, reached: Callable[[PlanVersion], bool]) -> PlanVersion:
         """The first plan version that is what the story waits for."""
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
+        asked = told = time.monotonic()
+        while not self.stop.is_set():
             try:
                 result = self._results.get(timeout=0.2)
             except queue.Empty:
-                if self.stop.is_set():
-                    break
+                if time.monotonic() - told > REMINDER:
+                    told = time.monotonic()
+                    screen.print(Text(f"   no answer for {told - asked:.0f} s: this machine is busy", style="dim"))
                 continue
             for version in result.versions:
                 if version.cluster_id == self.cluster and reached(version):
                     return version
-        raise TimeoutError("the job did not answer; start it with `replica-planner run` to see why")
+        raise StoppedError
 
     def tell(self) -> None:
         """The whole story; ends the job when it is over."""
         try:
             self._tell()
-        except Exception as error:
-            self.failure = error
+            self.is_over = True
+        except StoppedError:
+            pass
         finally:
             self.stop.set()
 
@@ -102,7 +112,8 @@ class Story:
         self.send(*self._topics())
         self.wait_for(lambda v: v.kind == "topics")
 
-        self.say(f"Broker 5 fails. It has {GRACE} to return (half an hour by default); then its replicas are healed.")
+        grace = f"{self.config.policy.grace} to return (half an hour by default)"
+        self.say(f"Broker 5 fails. It has {grace}; then its replicas are healed.")
         self.send(self.event("broker_left", broker_id=5, reason="failed"))
         self.wait_for(lambda v: v.kind == "heal")
 
@@ -146,29 +157,47 @@ def new_cluster(config: Config) -> str:
 
 
 def main() -> None:
-    """Play the story and show its end."""
-    config = load_config()
-    config = msgspec.structs.replace(config, policy=msgspec.structs.replace(config.policy, grace=GRACE), clusters={})
+    """Play the story and show its end.
+
+    Raises:
+        SystemExit: it was stopped, or the job could not go on.
+    """
+    config = load_config(str(CONF))
+    log_to_screen(config.monitoring.log)
     story = Story(config, new_cluster(config))
     teller = threading.Thread(target=story.tell, name="story")
     began = time.monotonic()
     screen.print(Text(f"Starting Spark for cluster {story.cluster} ...", style="dim"))
-    run_job(config, observer=story.observe, started=teller.start, stop=story.stop)
-    teller.join()
-    if story.failure:
-        raise SystemExit(f"the story broke off: {story.failure}")
+    try:
+        run_job(config, observer=story.observe, started=teller.start, stop=story.stop)
+    except StreamingError as error:
+        raise SystemExit(f"the story broke off: {error}") from error
+    except KeyboardInterrupt:
+        raise SystemExit("the story was stopped before Spark had started") from None
+    finally:
+        story.stop.set()
+        if teller.is_alive():
+            teller.join()
+    if not story.is_over:
+        raise SystemExit("the story was stopped; make run plays it again, with another cluster")
     screen.print(Text(f"\nThe end, after {time.monotonic() - began:.0f} seconds. What was decided:\n", style="bold"))
-    history = History(config.tables.root)
+    show_end(story)
+
+
+def show_end(story: Story) -> None:
+    """The plans, and what can be asked about them."""
+    history = History(story.config.tables.root)
     versions = history.versions(story.cluster)
-    screen.print(rich_table(plan_table(versions, history.standings(story.cluster))))
+    draw(screen, plan_table(versions, history.standings(story.cluster)))
     heal = next(v for v in versions if v.kind == "heal")
     screen.print("\nTry next:")
     for command in (
         f"show {story.cluster} {heal.plan_version}",
         f"status {story.cluster}",
         f"describe --cluster {story.cluster} --topic orders",
+        f"report {story.cluster} --out report.html",
     ):
-        screen.print(f"  .venv/bin/replica-planner {command}")
+        screen.print(f"  .venv/bin/replica-planner {command} --conf {os.path.relpath(CONF)}")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from examples.local_kafka import LocalKafka
 from examples.story import Story, screen
-from streaming.cli.render import plan_table, rich_table
+from streaming.cli.render import draw, plan_table
 from streaming.cli.watching import version_line
 from streaming.collect.collector import Collector, watch
 from streaming.collect.telling import told
@@ -163,7 +163,7 @@ def main() -> None:
         )
         history = History(story.config.tables.root)
         versions = [version for version in history.versions(CLUSTER) if is_decision(version)]
-        screen.print(rich_table(plan_table(versions, history.standings(CLUSTER))))
+        draw(screen, plan_table(versions, history.standings(CLUSTER)))
     screen.print(f"Try next: .venv/bin/replica-planner why {CLUSTER} orders 0 --conf {CONF}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
@@ -23,7 +24,7 @@ from kafka.errors import (
 from streaming.apply.seen import Seen, seen_in
 from streaming.apply.tasks import Place, Replicas
 from streaming.errors import ClusterError
-from streaming.kafka.connection import Connection
+from streaming.kafka.connection import Connection, reason_of
 from streaming.kafka.offsets import read_offsets
 from streaming.kafka.snapshot import read_snapshot
 
@@ -195,7 +196,7 @@ class Cluster:
         answer = self.ask(lambda admin: admin.alter_configs(resources, raise_on_unknown=False), patience)
         refused = [(name, text) for name, text in answer.get(kind.lower(), {}).items() if text != "OK"]
         for name, text in refused:
-            raise self.connection.failed(f"does not configure {kind.lower()} {name}", KafkaError(text))
+            raise self.connection.failed(f"does not configure {kind.lower()} {name}", _refusal(text))
 
     def __enter__(self) -> Cluster:
         return self
@@ -204,7 +205,12 @@ class Cluster:
         self.close()
 
 
+def _refusal(text: str) -> KafkaError:
+    """The error that the client has made a text of."""
+    code = re.match(r"\[Error (\d+)\] (?:\w+: )?", text)
+    return for_code(int(code[1]))(text[code.end() :]) if code else KafkaError(text)
+
+
 def _reason(error: type[KafkaError]) -> str:
     """Kafka's reason for a person."""
-    text = getattr(error, "description", "") or error.__name__
-    return f"Kafka refuses: {text.rstrip('.')}"
+    return f"Kafka refuses: {reason_of(error())}"

@@ -19,16 +19,27 @@ from streaming.monitoring.judging import Health, judge
 from streaming.monitoring.stops import stopped_clusters
 
 _PATIENCE: Final = 60.0
+_LONGEST_BATCH: Final = 1800.0
 _TRIGGERS: Final = 3
 
 
 @click.command()
 @click.option("--max-silence", type=click.FloatRange(min=0), metavar="S", help="Seconds without progress; default 60.")
+@click.option(
+    "--max-batch",
+    type=click.FloatRange(min=0),
+    metavar="S",
+    default=_LONGEST_BATCH,
+    show_default=True,
+    help="Seconds that one batch, or the start, may take.",
+)
 @click.option("--liveness", is_flag=True, help="Do not mind stopped clusters: a restart mends none.")
 @conf_option
 @json_option
 @click.pass_context
-def health(ctx: click.Context, max_silence: float | None, liveness: bool, conf: str | None, as_json: bool) -> None:
+def health(
+    ctx: click.Context, max_silence: float | None, max_batch: float, liveness: bool, conf: str | None, as_json: bool
+) -> None:
     """Tell whether the job is well: does its query make progress, how far behind is it, which clusters are stopped.
 
     Exit code 1 where it is not. Run it on the machine of the job: the lock on the tables is one of that machine.
@@ -40,7 +51,7 @@ def health(ctx: click.Context, max_silence: float | None, liveness: bool, conf: 
       replica-planner health --json
     """
     config = load_config(conf)
-    found = _judged(config, max_silence)
+    found = _judged(config, max_silence, timedelta(seconds=max_batch))
     if as_json:
         print_json({"well": found.well, **asdict(found)})
     else:
@@ -55,7 +66,7 @@ def health(ctx: click.Context, max_silence: float | None, liveness: bool, conf: 
         ctx.exit(1)
 
 
-def _judged(config: Config, max_silence: float | None) -> Health:
+def _judged(config: Config, max_silence: float | None, longest_batch: timedelta) -> Health:
     path = heartbeat_path(config)
     if path is None:
         raise InputError(
@@ -71,6 +82,7 @@ def _judged(config: Config, max_silence: float | None) -> Health:
         _stopped(config),
         datetime.now(UTC),
         patience=patience if max_silence is None else timedelta(seconds=max_silence),
+        longest_batch=longest_batch,
         ends_by_itself=config.job.trigger == "available-now",
         locks=folder,
     )

@@ -34,14 +34,18 @@ def _history(conf: str | None) -> History:
 
 @click.command()
 @_cluster_option
+@click.option("--all", "everything", is_flag=True, help="Also versions that only record leaders and ISRs.")
 @conf_option
 @json_option
-def plans(cluster: str | None, conf: str | None, as_json: bool) -> None:
+def plans(cluster: str | None, everything: bool, conf: str | None, as_json: bool) -> None:
     """List plan versions, newest last, and how far those are that somebody carries out.
+
+    Versions that only record who leads and who is in sync are counted; --all lists them too, and --json always does.
 
     \b
     Examples:
       replica-planner plans
+      replica-planner plans --all
       replica-planner plans --cluster east --json
     """
     history = _history(conf)
@@ -49,8 +53,12 @@ def plans(cluster: str | None, conf: str | None, as_json: bool) -> None:
     found, standings = history.headlines(name), history.standings(name)
     if as_json:
         print_json([_summary(v, standings.get((v.cluster_id, v.plan_version))) for v in found])
-    else:
-        print_table(plan_table(found, standings))
+        return
+    shown = found if everything else [version for version in found if not version.only_observes]
+    print_table(plan_table(shown, standings))
+    if hidden := len(found) - len(shown):
+        versions = "1 version that only records" if hidden == 1 else f"{hidden} versions that only record"
+        click.echo(f"and {versions} leaders and ISRs: --all lists them", err=True)
 
 
 def _summary(version: PlanVersion, standing: Standing | None) -> dict[str, Any]:

@@ -14,21 +14,10 @@ from streaming.record.version import PlanVersion
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from streaming.history.tables import Standing
 
-SHORTEST_FOLDED = 10
-"""Columns of several words give way where the terminal is narrow, but not below this."""
-
 TableData = tuple[list[str], list[list[str]]]
-
-
-def console() -> Console:
-    """A console on standard output; wide enough for whole rows when it is no terminal."""
-    from rich.console import Console
-
-    return Console() if sys.stdout.isatty() else Console(width=10_000, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -36,41 +25,24 @@ def print_json(value: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
-def print_table(data: TableData, *, title: str | None = None) -> None:
-    """Print a table: boxed and fitted on a terminal, tab-separated when piped."""
+def print_table(data: TableData) -> None:
+    """Print a table: fitted to a terminal, tab-separated when piped."""
     header, rows = data
     if not sys.stdout.isatty():
         click.echo("\n".join(map("\t".join, [header, *rows])))
         return
-    console().print(rich_table(data, title=title))
+    from rich.console import Console
+
+    draw(Console(highlight=False), data)
 
 
-def rich_table(data: TableData, *, title: str | None = None) -> Table:
-    """The same data as a table that rich can draw."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+def draw(console: Console, data: TableData) -> None:
+    """The same as a table that fits the console."""
+    from streaming.cli.drawing import drawn
 
-    header, rows = data
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False, padding=(0, 1, 0, 0))
-    for place, name in enumerate(header):
-        numeric = bool(rows) and all(_numeric(row[place]) for row in rows)
-        words = any(" " in row[place] for row in rows)
-        least = max([len(name), *(len(word) for row in rows for word in row[place].split())])
-        table.add_column(
-            name,
-            justify="right" if numeric else "left",
-            no_wrap=not words,
-            overflow="fold",
-            min_width=min(least, SHORTEST_FOLDED),
-        )
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
-
-
-def _numeric(cell: str) -> bool:
-    return cell in ("", "-") or cell.replace(".", "", 2).isdigit()
+    console.print()
+    console.print(drawn(*data, console.width), soft_wrap=True)
+    console.print()
 
 
 def plan_table(versions: Sequence[PlanVersion], standings: Mapping[tuple[str, int], Standing]) -> TableData:

@@ -57,6 +57,7 @@ class MicroBatches:
     config: Config
     observer: Observer | None = None
     meter: Meter | None = None
+    begun: Callable[[int], None] | None = None
     failure: BaseException | None = None
     _app_id: str = ""
     _memory: Memory | None = None
@@ -75,6 +76,8 @@ class MicroBatches:
             if self._stopping:
                 raise JobError("the job was asked to stop; this batch is taken up at the next start")
         try:
+            if self.begun is not None:
+                self.begun(batch_id)
             with few_collections():
                 self._run(batch.sparkSession, batch, batch_id)
         except BaseException as error:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,13 +23,15 @@ from streaming.monitoring.progress import Listener
 from streaming.monitoring.stops import stopped_clusters
 from streaming.record.schemas import PLANS
 from streaming.spark.failures import reason_of
-from streaming.spark.session import end_session, hushed, spark_session
+from streaming.spark.session import end_session, hushed, jvm_is_lost, spark_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+
+_log: Final = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 0.1
 QUIET_SECONDS: Final = 5.0
@@ -58,21 +61,39 @@ def run_job(
     Raises:
         StreamingError: the job cannot start, or the query failed; says why.
     """
-    with only_writer(config.tables.root), monitored(config) as monitor:
-        session = spark or spark_session(
-            QUERY_NAME,
-            kafka=isinstance(config.source, KafkaSource),
-            settings=config.spark,
-            log=config.monitoring.log,
-        )
-        try:
-            batches = MicroBatches(config, observer, monitor.batch)
-            monitor.exporter.write_failures(batches.write_failures)
-            with _listened_to(session, monitor):
-                _run(config, session, batches, monitor, started, stop or threading.Event(), once=once)
-        finally:
-            if spark is None:
-                end_session(session)
+    with (
+        only_writer(config.tables.root),
+        monitored(config) as monitor,
+        _own_session(config) if spark is None else nullcontext(spark) as session,
+    ):
+        batches = MicroBatches(config, observer, monitor.batch, monitor.begin)
+        monitor.exporter.write_failures(batches.write_failures)
+        with _listened_to(session, monitor):
+            _run(config, session, batches, monitor, started, stop or threading.Event(), once=once)
+
+
+@contextmanager
+def _own_session(config: Config) -> Iterator[SparkSession]:
+    session = spark_session(
+        QUERY_NAME,
+        kafka=isinstance(config.source, KafkaSource),
+        settings=config.spark,
+        log=config.monitoring.log,
+    )
+    lost = False
+    try:
+        yield session
+    except Exception as failure:
+        lost = jvm_is_lost()
+        if lost:
+            raise JobError(
+                "the JVM in which Spark runs is gone: it was killed, or had too little memory; nothing is lost: start "
+                "the job again, if that was the reason with more spark.driver.memory, in [spark] of the conf"
+            ) from failure
+        raise
+    finally:
+        if not lost:
+            end_session(session)
 
 
 def _run(
@@ -167,10 +188,16 @@ def _wait_for_quiet(query: StreamingQuery) -> None:
 @contextmanager
 def _signals(wish: threading.Event) -> Iterator[None]:
     """While this lasts, SIGINT and SIGTERM ask for a clean stop; only the main thread can listen to them."""
+
+    def ask(*_: object) -> None:
+        if not wish.is_set():
+            _log.info("stopping; the batch in hand ends first")
+        wish.set()
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {s: signal.signal(s, lambda *_: wish.set()) for s in (signal.SIGINT, signal.SIGTERM)}
+    before = {s: signal.signal(s, ask) for s in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from kafka import KafkaAdminClient, KafkaProducer
-from kafka.errors import KafkaError, SaslAuthenticationFailedError
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    IllegalSaslStateError,
+    KafkaError,
+    SaslAuthenticationFailedError,
+    TopicAuthorizationFailedError,
+    UnsupportedSaslMechanismError,
+)
 
 from streaming.config import Kafka, KafkaSource
 from streaming.errors import ClusterError, ConfigError
@@ -26,6 +33,9 @@ _ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\s:,\[\]]+):\d{1,5}")
 _CONNECT_SECONDS: Final = 10
 _REQUEST_SECONDS: Final = 10
 _RECONNECT_SECONDS: Final = 1
+_DUMPED: Final = "failed with response"
+"""Marks a text in which the client prints its request and the answer, field by field."""
+
 _LOGIN_MODULES: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -112,8 +122,9 @@ class Connection:
                 **options,
             )
         except KafkaError as error:
-            advice = "; check the address, and section [kafka] of the conf"
-            raise self.failed("cannot be reached", reasons.best or error, advice) from error
+            best = reasons.best or error
+            advice = "" if isinstance(best, tuple(_LACKING)) else "; check the address, and section [kafka] of the conf"
+            raise self.failed("cannot be reached", best, advice) from error
         finally:
             log.removeHandler(reasons)
 
@@ -157,10 +168,26 @@ class Connection:
         return {f"kafka.{name}": value for name, value in options.items()}
 
 
+_LACKING: Final[Mapping[type[KafkaError], str]] = {
+    ClusterAuthorizationFailedError: "the principal lacks a right on the cluster: collect needs Describe, apply also "
+    "Alter, Create, DescribeConfigs and AlterConfigs",
+    TopicAuthorizationFailedError: "the principal lacks a right on a topic: collect needs Describe on all of them, "
+    "apply also Alter, DescribeConfigs and AlterConfigs, submit Write on the topic of events",
+    SaslAuthenticationFailedError: "see sasl_username, its password and sasl_mechanism in section [kafka] of the conf",
+    UnsupportedSaslMechanismError: "see sasl_mechanism in section [kafka] of the conf",
+    IllegalSaslStateError: "see security_protocol in section [kafka] of the conf",
+}
+"""Which right or setting is missing where Kafka refuses so; it does not say itself."""
+
+
 def reason_of(error: BaseException) -> str:
-    """What the client says, for a sentence: without the names and numbers of its classes."""
-    reason = re.sub(r"^(\[Error \d+\] )?(\w+: )*", "", " ".join(str(error).split()))
-    return type(error).__name__ if not reason or reason.isdecimal() else reason
+    """What the client says, for a sentence: without the names and numbers of its classes, and without its dumps."""
+    reason = re.sub(r"^(\[Error \d+\] )?(\w+: )*", "", " ".join(str(error).split())).rstrip(".")
+    if not reason or reason.isdecimal() or reason == type(error).__name__ or _DUMPED in reason:
+        reason = ""
+    lacking = next((text for kind, text in _LACKING.items() if isinstance(error, kind)), "")
+    described = (getattr(error, "description", None) or type(error).__name__).rstrip(".")
+    return "; ".join(filter(None, [reason, lacking])) or described
 
 
 class _Reasons(logging.Handler):
@@ -178,7 +205,7 @@ class _Reasons(logging.Handler):
     @property
     def best(self) -> BaseException | None:
         """The first refusal, else the first failure: attempts that are cut short by the end of time come last."""
-        refused = [e for e in self._found if isinstance(e, SaslAuthenticationFailedError) or "Handshake" in str(e)]
+        refused = [e for e in self._found if isinstance(e, tuple(_LACKING)) or "Handshake" in str(e)]
         return next(iter([*refused, *self._found]), None)
 
 

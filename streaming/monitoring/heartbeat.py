@@ -18,7 +18,8 @@ class Heartbeat(msgspec.Struct, frozen=True):
 
     ``batch_id``, ``rows`` and ``rows_behind`` are those of the last trigger; ``rows_behind`` is what waits in a Kafka
     topic, and ``None`` where the source does not tell. ``newest_event_at`` is when the newest event that is planned
-    occurred. ``ended_at`` is set when the query ended, and ``failure`` when it failed.
+    occurred. ``in_hand`` is the batch that was taken up last: it is under way while ``batch_id`` is another one.
+    ``ended_at`` is set when the query ended, and ``failure`` when it failed.
     """
 
     process: int
@@ -29,6 +30,8 @@ class Heartbeat(msgspec.Struct, frozen=True):
     rows: int = 0
     rows_behind: int | None = None
     newest_event_at: datetime | None = None
+    in_hand: int | None = None
+    in_hand_since: datetime | None = None
     ended_at: datetime | None = None
     failure: str | None = None
 

@@ -40,6 +40,7 @@ def judge(
     now: datetime,
     *,
     patience: timedelta,
+    longest_batch: timedelta,
     ends_by_itself: bool,
     locks: bool,
 ) -> Health:
@@ -50,21 +51,21 @@ def judge(
         writer: who holds the lock on the tables.
         stopped: clusters that a fault stopped.
         now: the present moment.
-        patience: how long a query may be without progress.
+        patience: how long a query may be without progress between two batches.
+        longest_batch: how long it may work on one batch, or start.
         ends_by_itself: its trigger is ``available-now``: between two runs nothing is wrong.
         locks: there is a lock to hold; behind a storage URL there is none.
     """
     if beat is None:
         return Health(False, "no job has run here yet; start it: replica-planner run", stopped)
-    alive, state = _life(beat, writer, now, patience, ends_by_itself=ends_by_itself, locks=locks)
+    ended = _end(beat, writer, ends_by_itself=ends_by_itself, locks=locks)
+    alive, state = ended or _progress(beat, now, patience, longest_batch)
     lag = None if beat.newest_event_at is None else max(0.0, (now - beat.newest_event_at).total_seconds())
     return Health(alive, state, stopped, lag, beat.rows_behind)
 
 
-def _life(
-    beat: Heartbeat, writer: str | None, now: datetime, patience: timedelta, *, ends_by_itself: bool, locks: bool
-) -> tuple[bool, str]:
-    who = f"process {beat.process} on {beat.host}"
+def _end(beat: Heartbeat, writer: str | None, *, ends_by_itself: bool, locks: bool) -> tuple[bool, str] | None:
+    """How the job ended; ``None`` while it runs."""
     if beat.ended_at is not None and writer is None:
         if beat.failure is not None:
             return False, f"the job failed at {_text(beat.ended_at)}: {beat.failure}; mend that, then start it again"
@@ -72,14 +73,31 @@ def _life(
             return True, f"the last run ended at {_text(beat.ended_at)}"
         return False, f"the job was stopped at {_text(beat.ended_at)}; start it: replica-planner run"
     if locks and writer is None:
-        return False, f"{who} is gone, and ended without a word after {_text(beat.beat_at)}; start it again"
+        return False, f"{_who(beat)} is gone, and ended without a word after {_text(beat.beat_at)}; start it again"
+    return None
+
+
+def _progress(beat: Heartbeat, now: datetime, patience: timedelta, longest_batch: timedelta) -> tuple[bool, str]:
+    """Whether it does something: a batch may take long, and what comes between two of them may not."""
     silence = now - beat.beat_at
-    if silence > patience:
-        return False, (
-            f"{who} has made no progress for {silence.total_seconds():.0f} s; look at its log, then start it again"
-        )
-    batch = "starting" if beat.batch_id is None else f"batch {beat.batch_id}"
-    return True, f"{who} runs: {batch}, {silence.total_seconds():.0f} s ago"
+    doing, since = "", beat.beat_at
+    if beat.in_hand is not None and beat.in_hand_since is not None and beat.in_hand != beat.batch_id:
+        doing, since = f"works on batch {beat.in_hand}", beat.in_hand_since
+    elif beat.batch_id is None:
+        doing = "starts"
+    if not doing and silence <= patience:
+        return True, f"{_who(beat)} runs: batch {beat.batch_id}, {silence.total_seconds():.0f} s ago"
+    if doing and now - since <= longest_batch:
+        return True, f"{_who(beat)} {doing}, for {(now - since).total_seconds():.0f} s now"
+    doing = f"{doing}, for {(now - since).total_seconds():.0f} s now, and " if doing else ""
+    return False, (
+        f"{_who(beat)} {doing}has made no progress for {silence.total_seconds():.0f} s; "
+        "look at its log, then start it again"
+    )
+
+
+def _who(beat: Heartbeat) -> str:
+    return f"process {beat.process} on {beat.host}"
 
 
 def _text(moment: datetime) -> str:

@@ -33,6 +33,10 @@ class Monitor:
         if self._path is not None:
             write_heartbeat(self._path, self._beat)
 
+    def begin(self, batch_id: int) -> None:
+        """A batch is taken up: until it is over the query makes no progress that Spark would tell of."""
+        self._note(in_hand=batch_id, in_hand_since=datetime.now(UTC))
+
     def batch(self, measures: Measures) -> None:
         """A batch is committed."""
         self.exporter.take(measures)

@@ -169,6 +169,11 @@ class PlanVersion:
     load_deadline: datetime | None = None
 
     @property
+    def only_observes(self) -> bool:
+        """Whether it records who leads and who is in sync, and nothing else: there are many such versions."""
+        return self.kind == "observation" and not self.numbers.partitions_changed
+
+    @property
     def leaves_proposals(self) -> bool:
         """Whether a proposal that waits for approval can still be approved after it.
 

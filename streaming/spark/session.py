@@ -28,6 +28,7 @@ from streaming.spark.java import find_java
 DEFAULT_MASTER = "local[2]"
 STDERR = 2
 SILENCE_SECONDS = 0.3
+REAPED_SECONDS = 0.5
 LOGGING = Path(__file__).with_name("log4j2.properties")
 _hushed = threading.Event()
 STARTED_ELSEWHERE = ("DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT")
@@ -102,6 +103,20 @@ def end_session(session: SparkSession) -> None:
         session.stop()
 
 
+def jvm_is_lost() -> bool:
+    """Whether this process had started a JVM, and it has ended by itself."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return False
+    try:
+        gateway.proc.wait(REAPED_SECONDS)  # what it was asked fails a moment before it is gone
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
 def beside(session: SparkSession) -> SparkSession:
     """A session with settings of its own for what is written beside the batches.
 
@@ -141,11 +156,21 @@ def _scratch_directory() -> Path:
     return scratch
 
 
+def _calm_log() -> logging.Handler:
+    """What Python prints where nobody has set up a log, without the stacks that py4j writes when its JVM is gone."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(lambda record: "py4j" not in Path(record.pathname).parts)
+    return handler
+
+
 def _start(app_name: str, settings: Mapping[str, str]) -> SparkSession:
     # A Connect client may have none of these: they belong to a JVM in this process.
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(_calm_log())
     conf = SparkConf().setAppName(app_name).setAll(list(settings.items()))
     if SparkContext._gateway is None:  # a JVM outlives the session that was stopped in it
         gateway = launch_gateway(conf, popen_kwargs={"stderr": subprocess.PIPE, "bufsize": 0})  # type: ignore[no-untyped-call]

@@ -19,6 +19,7 @@ from deltalake import write_deltalake
 from streaming.cli import cli
 from streaming.events import PlanProgress
 from streaming.job.microbatch import progress_to_arrow
+from streaming.planning.batch import BatchResult
 from streaming.record.rows import quarantine_to_arrow, versions_to_arrow
 from tests.streaming.driving import Driver, at
 from tests.streaming.writing import write_batches
@@ -79,6 +80,33 @@ def test_plans_lists_versions_newest_last(run: Run, history: Driver) -> None:
     heal = json.loads(run("plans", "--json").stdout)[2]
     assert (heal["cause"], heal["moved_replicas"], heal["lower_bound"]) == ("broker 3 decommissioned", 3, 3)
     assert heal["replicas_per_broker_after"] == [3, 6]
+
+
+def test_plans_counts_the_versions_that_only_record_leaders_and_isrs(run: Run, history: Driver, tmp_path: Path) -> None:
+    """What is adopted or corrected is a change; who leads is none."""
+    state = history.layout()["t"]
+
+    def seen(minute: int, **isr: list[int]) -> BatchResult:
+        rows = [
+            {"topic": "t", "partition": p, "replicas": row, "leader": row[0], "isr": isr.get(f"p{p}", row)}
+            for p, row in enumerate(state)
+        ]
+        return history.batch(history.event("assignment_observed", partitions=rows, minute=minute), minute=minute)
+
+    first, second = seen(5), seen(6, p0=state[0][:1])
+    new = [{"topic": "new", "partition": 0, "replicas": [1, 2], "leader": 1, "isr": [1, 2]}]
+    third = history.batch(history.event("assignment_observed", partitions=new, minute=7), minute=7)
+    write_batches(tmp_path / ".data/tables", first, second, third)
+    listed, everything = run("plans"), run("plans", "--all")
+    assert [line.split("\t")[0] for line in listed.stdout.splitlines()] == ["version", "1", "2", "3", "4", "5", "8"]
+    assert listed.stderr == "and 2 versions that only record leaders and ISRs: --all lists them\n"
+    assert everything.stderr == ""
+    causes = {row.split("\t")[0]: row.split("\t")[2] for row in everything.stdout.splitlines()}
+    assert causes["6"].startswith(f"observed: t-0 has leader {state[0][0]}, ISR {','.join(map(str, state[0]))}; t-1 ")
+    assert causes["6"].endswith("; and 3 more")
+    assert causes["7"] == f"observed: t-0 has leader {state[0][0]}, ISR {state[0][0]}"
+    assert causes["8"] == "observed: 1 partitions adopted, 0 corrected"
+    assert [row["plan_version"] for row in json.loads(run("plans", "--json").stdout)] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
 def test_show_gives_the_plan_and_the_way_back_as_kafka_reads_them(run: Run, history: Driver) -> None:

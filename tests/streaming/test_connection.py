@@ -7,10 +7,19 @@ import pickle
 from pathlib import Path
 
 import pytest
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    InvalidReplicationFactorError,
+    KafkaError,
+    SaslAuthenticationFailedError,
+    TopicAuthorizationFailedError,
+    UnsupportedSaslMechanismError,
+)
 
+from streaming.apply.cluster import _refusal
 from streaming.config import Kafka, KafkaSource, parse_config
 from streaming.errors import ClusterError, ConfigError
-from streaming.kafka.connection import PASSWORD_VARIABLE, Connection, Secret
+from streaming.kafka.connection import PASSWORD_VARIABLE, Connection, Secret, reason_of
 
 PASSWORD = "only-we-know-this"
 SASL = Kafka("SASL_SSL", sasl_mechanism="SCRAM-SHA-512", sasl_username="planner")
@@ -114,3 +123,33 @@ def test_spark_is_told_the_same_in_its_own_words(tmp_path: Path) -> None:
         "kafka.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required"
         ' username="planner" password="only \\"we\\" know\\\\this";',
     }
+
+
+DUMP = "Request 'AlterPartitionReassignmentsRequest(version=1, t=1)' failed with response 'Response(error=31)'."
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ClusterAuthorizationFailedError(DUMP), "the principal lacks a right on the cluster: collect needs Describe"),
+        (TopicAuthorizationFailedError(DUMP), "the principal lacks a right on a topic: collect needs Describe on all"),
+        (TopicAuthorizationFailedError("topic t"), "topic t; the principal lacks a right on a topic"),
+        (TopicAuthorizationFailedError(), "the principal lacks a right on a topic"),
+        (SaslAuthenticationFailedError("X: Authentication failed."), "Authentication failed; see sasl_username"),
+        (UnsupportedSaslMechanismError(), "see sasl_mechanism in section [kafka]"),
+        (InvalidReplicationFactorError(DUMP), InvalidReplicationFactorError.description.rstrip(".")),
+        (KafkaError("Error: nobody is there"), "nobody is there"),
+        (OSError(), "OSError"),
+    ],
+)
+def test_what_is_refused_names_the_right_or_setting_and_no_dump(error: Exception, said: str) -> None:
+    assert reason_of(error).startswith(said)
+    assert "Request" not in reason_of(error)
+
+
+def test_a_refused_config_names_the_right() -> None:
+    """The client makes a text of that error before anybody sees it."""
+    found = _refusal(str(TopicAuthorizationFailedError("Topic authorization failed.")))
+    assert isinstance(found, TopicAuthorizationFailedError)
+    assert reason_of(found).startswith("Topic authorization failed; the principal lacks a right on a topic")
+    assert reason_of(_refusal("Unknown config")) == "Unknown config"

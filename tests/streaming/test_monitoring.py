@@ -36,14 +36,45 @@ T = datetime(2026, 3, 1, 12, tzinfo=UTC)
 BEAT = Heartbeat(7, "node", T, T + timedelta(seconds=50), batch_id=3)
 ENDED = Heartbeat(7, "node", T, T, batch_id=3, ended_at=T)
 FAILED = Heartbeat(7, "node", T, T, ended_at=T, failure="No space left")
+LONG = Heartbeat(7, "node", T, T + timedelta(seconds=2), batch_id=3, in_hand=4, in_hand_since=T + timedelta(seconds=5))
 NOW = T + timedelta(seconds=60)
+USUAL: dict[str, object] = {
+    "patience": timedelta(seconds=55),
+    "longest_batch": timedelta(minutes=30),
+    "ends_by_itself": False,
+    "locks": True,
+}
 
 
 @pytest.mark.parametrize(
     ("beat", "writer", "given", "alive", "state"),
     [
         (BEAT, "process 7", {}, True, "process 7 on node runs: batch 3, 10 s ago"),
-        (Heartbeat(7, "node", T, T), "process 7", {}, True, "process 7 on node runs: starting, 60 s ago"),
+        (Heartbeat(7, "node", T, T), "process 7", {}, True, "process 7 on node starts, for 60 s now"),
+        (
+            Heartbeat(7, "node", T, T),
+            "process 7",
+            {"longest_batch": timedelta(seconds=30)},
+            False,
+            "process 7 on node starts, for 60 s now, and has made no progress for 60 s; look at its log, then start it "
+            "again",
+        ),
+        (LONG, "process 7", {}, True, "process 7 on node works on batch 4, for 55 s now"),
+        (
+            LONG,
+            "process 7",
+            {"longest_batch": timedelta(seconds=30)},
+            False,
+            "process 7 on node works on batch 4, for 55 s now, and has made no progress for 58 s; look at its log, "
+            "then start it again",
+        ),
+        (
+            LONG,
+            None,
+            {},
+            False,
+            "process 7 on node is gone, and ended without a word after 2026-03-01T12:00:02Z; start it again",
+        ),
         (None, None, {}, False, "no job has run here yet; start it: replica-planner run"),
         (
             BEAT,
@@ -74,8 +105,7 @@ NOW = T + timedelta(seconds=60)
 def test_what_a_probe_is_told(
     beat: Heartbeat | None, writer: str | None, given: dict[str, object], alive: bool, state: str
 ) -> None:
-    usual: dict[str, object] = {"patience": timedelta(seconds=60), "ends_by_itself": False, "locks": True}
-    health = judge(beat, writer, {}, NOW, **(usual | given))  # type: ignore[arg-type]
+    health = judge(beat, writer, {}, NOW, **(USUAL | given))  # type: ignore[arg-type]
     assert (health.alive, health.state) == (alive, state)
 
 
@@ -92,7 +122,7 @@ def test_a_cluster_is_stopped_until_it_is_resumed() -> None:
     )
     stopped = stopped_clusters(pa.table(columns))
     assert stopped == {"east": "stopped at e.jsonl:3: ValueError: bad"}
-    health = judge(BEAT, "process 7", stopped, NOW, patience=timedelta(minutes=1), ends_by_itself=False, locks=True)
+    health = judge(BEAT, "process 7", stopped, NOW, **USUAL)  # type: ignore[arg-type]
     assert (health.alive, health.well) == (True, False)
 
 

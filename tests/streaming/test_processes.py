@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -69,6 +70,7 @@ def test_asked_to_stop_the_job_ends_its_batch_and_the_next_start_goes_on(
     assert process.wait(PATIENCE) == 0
     said = screen.read_text()
     assert said.splitlines()[-1] == "stopped"
+    assert "stopping; the batch in hand ends first" in said
     assert [word for word in ("StackOverflow", "Traceback", "ERROR", "Exception") if word in said] == []
     versions = len(job.history.versions("east"))
     assert 2 <= versions < TOPICS
@@ -94,3 +96,18 @@ def test_while_no_event_arrives_the_running_job_lets_deadlines_pass(tmp_path: Pa
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE) == 0
     assert job.plan("east", 4) == ["orders-0 [1, 2] → [2, 4] lost"]
+
+
+def test_a_lost_jvm_ends_the_job_in_one_sentence(tmp_path: Path, start: Start) -> None:
+    job = JobFolder(tmp_path / "job")
+    job.send(*east.racks({"a": [1], "b": [2]}))
+    screen = tmp_path / "screen"
+    process = start(job, screen)
+    wait_for("east v1 ", screen, process)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    (jvm,) = (int(child) for child in children if Path(f"/proc/{child}/comm").read_text() == "java\n")
+    os.kill(jvm, signal.SIGKILL)
+    assert process.wait(PATIENCE) == 2
+    said = screen.read_text().splitlines()
+    assert said[-1].startswith("replica-planner: the JVM in which Spark runs is gone: ")
+    assert len(said) == 4, said

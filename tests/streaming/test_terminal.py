@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from deltalake import write_deltalake
 
+from streaming.cli.drawing import drawn
 from streaming.record.rows import versions_to_arrow
 from tests.streaming.driving import Driver
 
@@ -28,10 +31,12 @@ def folder(tmp_path: Path, six: Driver) -> Path:
     return tmp_path
 
 
-def on_terminal(folder: Path, *arguments: str, piped: bool = False) -> tuple[str, str]:
+def on_terminal(
+    folder: Path, *arguments: str, piped: bool = False, columns: int = 100, more: Mapping[str, str] = {}
+) -> tuple[str, str]:
     """What the terminal shows, and what standard output brings where it is no terminal."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **more}
     output = folder / "output"
     with output.open("wb") as file:
         out = file if piped else theirs
@@ -70,3 +75,62 @@ def test_long_work_shows_a_bar_on_the_terminal_and_nothing_of_it_in_the_pipe(fol
     assert BARS & set(shown)
     assert piped.lstrip().startswith("<!doctype html>")
     assert ESCAPE not in piped
+
+
+CAUSE = "version 6 approved by event demo-19: rebalance requested by event demo-18"
+PLANS = (
+    ["version", "kind", "cause", "moves", "bound", "replicas", "leaders", "approval"],
+    [
+        ["1", "membership", "9 events: broker 1 joined, broker 2 joined", "0", "0", "0..0", "0..0", "-"],
+        ["7", "rebalance", CAUSE, "29", "29", "0..35 → 25..28", "0..13 → 11..12", "approved"],
+    ],
+)
+
+
+def test_words_go_under_their_row_where_the_terminal_is_narrow() -> None:
+    assert (
+        drawn(*PLANS, 80).plain
+        == """\
+ version  kind        moves  bound  replicas        leaders         approval
+          cause
+ ───────────────────────────────────────────────────────────────────────────
+       1  membership      0      0  0..0            0..0            -
+          9 events: broker 1 joined, broker 2 joined
+       7  rebalance      29     29  0..35 → 25..28  0..13 → 11..12  approved
+          version 6 approved by event demo-19: rebalance requested by event
+          demo-18"""
+    )
+
+
+def test_words_are_folded_where_there_is_room_for_them() -> None:
+    assert (
+        drawn(*PLANS, 120).plain
+        == """\
+ version  kind        cause                                       moves  bound  replicas        leaders         approval
+ ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+       1  membership  9 events: broker 1 joined, broker 2 joined      0      0  0..0            0..0            -
+       7  rebalance   version 6 approved by event demo-19:           29     29  0..35 → 25..28  0..13 → 11..12  approved
+                      rebalance requested by event demo-18"""
+    )
+
+
+@pytest.mark.parametrize("width", [10, 20, 40, 79, 80, 81, 100, 140, 200])
+def test_no_word_is_lost_at_any_width(width: int) -> None:
+    words = sorted("".join(cell for row in PLANS[1] for cell in row).replace(" ", ""))
+    text = drawn(*PLANS, width).plain.split("─\n")[1]
+    assert sorted(re.sub(r"\s", "", text)) == words
+    if width >= 80:
+        assert max(map(len, drawn(*PLANS, width).plain.splitlines())) <= width
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_a_screen_is_never_wider_than_the_terminal(folder: Path, columns: int) -> None:
+    for command in (["plans"], ["why", "c", "t", "0"]):
+        shown, _ = on_terminal(folder, *command, columns=columns)
+        plain = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown).replace("\r", "")
+        assert max(map(len, plain.splitlines())) <= columns, plain
+
+
+def test_no_colour_is_used_where_none_is_wanted(folder: Path) -> None:
+    shown, _ = on_terminal(folder, "plans", more={"NO_COLOR": "1"})
+    assert not re.search(r"\x1b\[[\d;]*3\dm", shown)

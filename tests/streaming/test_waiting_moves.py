@@ -40,9 +40,8 @@ def test_what_waits_to_be_moved_has_not_drifted_whatever_its_isr_is(driver: Driv
 
 def test_what_is_done_is_taken_over_while_the_rest_waits(driver: Driver) -> None:
     result = driver.batch(observed(driver, {0: [3, 2], 1: [2, 1]}))
-    assert [line(v) for v in result.versions] == [
-        "v5 observation not_required: observed: 0 partitions adopted, 0 corrected"
-    ]
+    assert [line(v) for v in result.versions] == ["v5 observation not_required: observed: t-0 has leader 3, ISR 3,2"]
+    assert result.versions[0].only_observes
     assert driver.layout() == {"t": [[3, 2], [2, 3]]}
 
 

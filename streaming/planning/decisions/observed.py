@@ -13,7 +13,7 @@ from placement.model import NO_BROKER, Int32Array
 from streaming.config import Policy
 from streaming.errors import RejectedEvent
 from streaming.events import AssignmentObserved, ObservedPartition
-from streaming.planning.decisions.decision import Decision, History, NoEffect
+from streaming.planning.decisions.decision import MAX_NAMED, Decision, History, NoEffect
 from streaming.planning.in_sync import brokers_up, in_sync_among
 from streaming.planning.soundness import check_as_said
 from streaming.planning.state import ClusterState, TopicLayout
@@ -47,6 +47,15 @@ class _Topic:
     def wanted(self, adopting: bool) -> NDArray[np.bool_]:
         """Partitions that the state takes over: new ones, those with other roles, drifted ones if they are adopted."""
         return ~self.known | (self.news & ~self.elsewhere) | (self.drifted & adopting)
+
+    def told(self, row: int) -> str:
+        """Leader and ISR of a partition, for a sentence."""
+        assert self.roles is not None
+        leader, isr = int(self.roles.leader[row]), self.roles.isr[row]
+        led = "no leader" if leader == NO_BROKER else f"leader {leader}"
+        return (
+            f"{self.name}-{self.partitions[row]} has {led}, ISR {','.join(map(str, isr[isr != NO_BROKER])) or 'none'}"
+        )
 
     def moves(self, rows: NDArray[np.bool_], reason: str, *, back: bool = False) -> TopicMoves:
         """Some of the partitions as moves to what was observed, or back to what the state has."""
@@ -117,12 +126,23 @@ def _observation(state: ClusterState, topics: Sequence[_Topic], adopting: bool) 
     moves = [block for block in blocks if block.partitions.size]
     new = sum(int((~t.known).sum()) for t in topics)
     corrected = sum(int(t.drifted.sum()) for t in topics) if adopting else 0
+    spread = state.balance()
     return Decision(
         "observation",
-        f"observed: {new} partitions adopted, {corrected} corrected",
+        f"observed: {new} partitions adopted, {corrected} corrected" if new or corrected else _news(topics),
         topics=[TopicChange(t.name, "") for t in topics if t.name not in state.topics],
         moves=moves,
+        # Leaders and ISRs are recorded, and no partition is changed by that.
+        numbers=None if new or corrected else Numbers(before=spread, after=spread),
     )
+
+
+def _news(topics: Sequence[_Topic]) -> str:
+    """What is recorded where every replica is as it was: who leads, and who is in sync."""
+    rows = [(t, row) for t in topics for row in np.flatnonzero(t.wanted(adopting=False)).tolist()]
+    shown = "; ".join(t.told(row) for t, row in rows[:MAX_NAMED])
+    more = f"; and {len(rows) - MAX_NAMED} more" if len(rows) > MAX_NAMED else ""
+    return f"observed: {shown}{more}"
 
 
 def _drift(state: ClusterState, topics: Sequence[_Topic], policy: Policy, drifted: int) -> Decision:
