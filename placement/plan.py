@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final, overload
 
 import numpy as np
@@ -102,6 +102,16 @@ class Moves(Sequence[Move]):
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """A partition that keeps a lost replica, because it needs more brokers than can take its replicas."""
+
+    topic: str
+    partition: int
+    needed: int
+    brokers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Balance:
     """How evenly replicas or leaders lie on the usable brokers.
 
@@ -142,6 +152,7 @@ class Replan:
         leader_changes: partitions whose preferred leader differs.
         replicas_before, replicas_after, leaders_before, leaders_after: balance over the usable brokers.
         digest: sha256 over the canonical form of the moves.
+        waiting: the partitions that keep a lost replica until there are more brokers, in canonical order.
         loads: the bytes, where the plan was made by load.
     """
 
@@ -158,6 +169,7 @@ class Replan:
     leaders_before: Balance
     leaders_after: Balance
     digest: str
+    waiting: tuple[Waiting, ...] = ()
     loads: LoadReport | None = None
 
     @property
@@ -176,6 +188,7 @@ class Replan:
             "optimal": self.optimal,
             "leader_changes": self.leader_changes,
             "reasons": self.reason_counts(),
+            "waiting": [asdict(partition) for partition in self.waiting],
             "replicas_before": _plain(self.replicas_before),
             "replicas_after": _plain(self.replicas_after),
             "leaders_before": _plain(self.leaders_before),

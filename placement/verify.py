@@ -88,6 +88,7 @@ def verify(plan: Replan) -> Verification:
     found += _against_layouts(plan) + _against_terms(plan)
     found += _healed(plan)
     found += _kept_off(plan)
+    found += _left_lost(plan)
     found += [Violation(problem) for problem in load_problems(plan)]
     return Verification(tuple(found), len(moves))
 
@@ -227,12 +228,13 @@ class _Checks:
         )
 
     def brokers_alive(self) -> list[Violation]:
-        """Replicas are on live brokers; those that a budget left behind may stay."""
+        """Replicas are on live brokers; others may stay that a budget left behind, or that no broker is left for."""
         stayed = _contains(self._before, self._after)
         wrong = (self._after != NO_BROKER) & ~_among(self._after, self._members.alive)
         tolerated = _among(self._after, self._members.excluded) & stayed
-        if self._partial:
-            tolerated |= stayed
+        takers = self._members.alive[~_among(self._members.alive, self._members.excluded)]
+        full = _among(self._after, takers).sum(axis=1) == takers.size
+        tolerated |= stayed & (full[:, None] | self._partial)
         return self._violations(np.asarray((wrong & ~tolerated).any(axis=1)), "is placed on a broker that is not alive")
 
     def excluded_brokers(self) -> list[Violation]:
@@ -448,6 +450,30 @@ def _kept_off(plan: Replan) -> list[Violation]:
         if wrong and name not in terms.exclude_topics:
             found.append(Violation(f"keeps its replica on broker {min(wrong)}, which it is kept off", name, partition))
     return found[:_SHOWN]
+
+
+def _left_lost(plan: Replan) -> list[Violation]:
+    """Only partitions that need more brokers than can take them keep a lost replica, and the plan names those."""
+    layout, terms = plan.assignment, plan.terms
+    excluded = np.array(sorted(terms.exclude_brokers), np.int32)
+    takers = np.array(
+        [b.id for b in terms.brokers if b.state == "alive" and b.id not in terms.exclude_brokers], np.int32
+    )
+    present = layout.replicas != NO_BROKER
+    fine = np.sort(np.concatenate([takers, excluded]))
+    frozen = np.array([t in terms.exclude_topics for t in layout.topics], np.bool_)[layout.topic_index]
+    rows = np.flatnonzero((present & ~_among(layout.replicas, fine)).any(axis=1) & ~frozen)
+    room = takers.size + _among(layout.replicas[rows], excluded).sum(axis=1)
+    needy = present[rows].sum(axis=1) > room
+    places = [(layout.topics[layout.topic_index[row]], int(layout.partition[row])) for row in rows.tolist()]
+    found = []
+    if not _has_budget(plan):
+        wrong = [place for place, short in zip(places, needy.tolist(), strict=True) if not short][:_SHOWN]
+        found += [Violation("keeps a lost replica that a broker could take", *place) for place in wrong]
+    waits = [place for place, short in zip(places, needy.tolist(), strict=True) if short]
+    if waits != [(one.topic, one.partition) for one in plan.waiting]:
+        found.append(Violation("the partitions that are said to wait for brokers are not those that do"))
+    return found
 
 
 def _contains(rows: Int32Array, values: Int32Array) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from placement.arrays import BoolArray, Int64Array, any_in_row
 from placement.digest import digest_of
 from placement.fleet import count_in_rack
 from placement.model import NO_BROKER, Assignment, Int32Array
-from placement.plan import REASONS, Balance, Moves, Replan
+from placement.plan import REASONS, Balance, Moves, Replan, Waiting
 from placement.replanning.leaders.elect import FRESH, KEEP, NEVER, SURVIVOR, elect
 from placement.replanning.problem import Problem
 from placement.replanning.state import State
@@ -61,6 +61,7 @@ def conclude(
         leaders_before=Balance.of(_count(problem.layout[:, :1], n), capacity),
         leaders_after=Balance.of(_count(index[:, :1], n), capacity),
         digest=digest_of(before.topics, moves.topic_index, moves.partition, moves.before, moves.after),
+        waiting=_waiting(before, problem),
     )
 
 
@@ -76,9 +77,20 @@ def _all_rows(state: State) -> Int32Array:
     result = np.full((layout.shape[0], width), NO_BROKER, np.int32)
     result[:, : layout.shape[1]] = layout
     result[problem.row] = NO_BROKER
-    order = np.argsort(state.current == NO_BROKER, axis=1, kind="stable")
-    result[problem.row, : state.current.shape[1]] = np.take_along_axis(state.current, order, axis=1)
+    replicas = np.concatenate([state.current, problem.stranded], axis=1)
+    order = np.argsort(replicas == NO_BROKER, axis=1, kind="stable")[:, : state.current.shape[1]]
+    result[problem.row, : state.current.shape[1]] = np.take_along_axis(replicas, order, axis=1)
     return result
+
+
+def _waiting(before: Assignment, problem: Problem) -> tuple[Waiting, ...]:
+    """The partitions that are short of brokers."""
+    rows = np.flatnonzero(problem.short)
+    factors = before.replication_factor[rows]
+    columns = before.topic_index[rows], before.partition[rows], factors, factors - problem.short[rows]
+    return tuple(
+        Waiting(before.topics[topic], *rest) for topic, *rest in zip(*(c.tolist() for c in columns), strict=True)
+    )
 
 
 def leaders_stay(terms: Terms, before: Assignment, state: State) -> BoolArray:

@@ -37,11 +37,14 @@ def pose(
             and no copy of it can be given up safely.
     """
     index = fleet.index_of(assignment.replicas)
-    factor = _factors(assignment, terms.replication_factors)
-    changed = any_in_row(index >= fleet.present) | (factor != assignment.replication_factor)
+    wanted = _factors(assignment, terms.replication_factors)
+    changed = any_in_row(index >= fleet.present) | (wanted != assignment.replication_factor)
     is_open = changed if terms.mode == "heal" else np.ones(len(assignment), np.bool_)
     if terms.exclude_topics:
         is_open &= ~np.array([t in terms.exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]
+    short = np.where(is_open, _shortage(assignment, fleet, terms, index, wanted), 0)
+    factor = wanted - short
+    is_open &= ~_stuck(fleet, terms, index, factor, short)
     barred = _barred(assignment, fleet, terms)
     before = np.pad(np.cumsum(barred, axis=1, dtype=np.int64), ((0, 0), (1, 0)))
     closed = before[:, fleet.bounds[1:]] - before[:, fleet.bounds[:-1]]
@@ -53,7 +56,7 @@ def pose(
     hosts = np.where(origin < fleet.present, origin, NO_BROKER).astype(np.int32)
     if terms.mode == "rebalance":
         hosts = _without(hosts, assignment.topic_index[row], barred)
-    hosts, stays = _without_unsafe(assignment, fleet, terms, row, factor[row], hosts, counts)
+    hosts, stays = _without_unsafe(assignment, fleet, terms, row, wanted[row], hosts, counts)
     start = drop(fleet, hosts, factor[row], counts)
     _check_factors(fleet, factor[row], start)
     stays |= terms.mode == "heal"
@@ -81,12 +84,48 @@ def pose(
         ),
         confined=confined,
         hosts=only,
+        short=short,
+        stranded=_stranded(fleet, terms, origin, short[row]),
         closed=counts - np.bincount(opened[opened < fleet.present], minlength=fleet.present),
         layout=index,
         layout_topic=assignment.topic_index,
         barred=barred,
         closed_seats=closed,
     )
+
+
+def _shortage(assignment: Assignment, fleet: Fleet, terms: Terms, index: Int32Array, wanted: Int64Array) -> Int64Array:
+    """Replicas that each row must do without, as too few brokers can take them, int64, shape ``(P,)``.
+
+    What somebody asks for is not cut down: that is an error, which :func:`_check_factors` raises.
+    """
+    if wanted.max(initial=0) <= fleet.usable:
+        return np.zeros(wanted.size, np.int64)
+    asked = np.array([t in terms.replication_factors for t in assignment.topics], np.bool_)[assignment.topic_index]
+    held = count_in_row((index >= fleet.usable) & (index < fleet.present))
+    return np.where(asked, 0, np.maximum(wanted - fleet.usable - held, 0))
+
+
+def _stuck(fleet: Fleet, terms: Terms, index: Int32Array, factor: Int64Array, short: Int64Array) -> BoolArray:
+    """Rows that are short and get nothing, bool, shape ``(P,)``.
+
+    Every usable broker holds them already, or a replica would stay on a broker that is not among the brokers, of which
+    Kafka would accept no replica list.
+    """
+    if not short.any():
+        return np.zeros(short.size, np.bool_)
+    left = count_in_row((index != NO_BROKER) & (index < fleet.present))
+    known = count_in_row((index >= fleet.present) & (index < len(terms.brokers)))
+    return (short > 0) & ((left >= factor) | (known < short))
+
+
+def _stranded(fleet: Fleet, terms: Terms, origin: Int32Array, short: Int64Array) -> Int32Array:
+    """The lost replicas that stay in the list of each row, shape of ``origin``: first those that still have data."""
+    rank = np.where(fleet.draining[origin], 0, np.where(origin < len(terms.brokers), 1, 2))
+    rank[(origin == NO_BROKER) | (origin < fleet.present)] = 3
+    order = np.argsort(rank, axis=1, kind="stable")
+    stays = np.arange(origin.shape[1]) < short[:, None]
+    return np.where(stays, np.take_along_axis(origin, order, axis=1), np.int32(NO_BROKER))
 
 
 def _barred(assignment: Assignment, fleet: Fleet, terms: Terms) -> BoolArray:

@@ -29,6 +29,9 @@ class Problem:
         level: int64, shape ``(q,)``: level of the rack window.
         confined: bool, shape ``(q,)``: rows that only give replicas up, so that they stay on brokers that they have.
         hosts: int32, shape ``(q, W)``: the brokers that confined rows may stay on, -1 in other rows.
+        short: int64, shape ``(P,)``: replicas that each row of the layout must do without, as too few brokers can take
+            them; ``factor`` is without them.
+        stranded: int32, shape ``(q, W)``: the lost replicas that stay in the list for that reason.
         closed: int64, shape ``(present,)``: replicas on each broker in rows that are not open.
         layout: int32, shape ``(P, R)``: every row before, as broker indices.
         layout_topic: int32, shape ``(P,)``: topic index of every row, ascending.
@@ -47,6 +50,8 @@ class Problem:
     level: Int64Array
     confined: BoolArray
     hosts: Int32Array
+    short: Int64Array
+    stranded: Int32Array
     closed: Int64Array
     layout: Int32Array
     layout_topic: Int32Array

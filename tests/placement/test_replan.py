@@ -270,9 +270,9 @@ def test_the_input_is_not_mutated() -> None:
 ONE = Assignment.from_topics({"t": [[0, 1]]})
 ERRORS = {
     "replication factor above the live brokers": (
-        lambda: replan(ONE, [Broker(0), Broker(1, state="dead")]),
+        lambda: replan(ONE, [Broker(0), Broker(1)], replication_factors={"t": 3}),
         InvalidReplicationFactorError,
-        "replication factor 2 is above the 1 usable brokers",
+        "replication factor 3 is above the 2 usable brokers",
     ),
     "replication factor of zero": (
         lambda: replan(ONE, [Broker(0), Broker(1)], replication_factors={"t": 0}),

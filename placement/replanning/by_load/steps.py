@@ -201,5 +201,7 @@ def _log_dirs(layout: Layout, moves: Moves, after: Int32Array) -> tuple[tuple[st
     result = []
     for row, brokers in zip(moves.row.tolist(), after.tolist(), strict=True):
         slots = {b: s for s, b in enumerate(layout.replicas[row].tolist())}
-        result.append(tuple(layout.path(row, slots[b]) or "any" for b in brokers if b != NO_BROKER))
+        result.append(
+            tuple((layout.path(row, slots[b]) if b in slots else None) or "any" for b in brokers if b != NO_BROKER)
+        )
     return tuple(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from placement import LoadReport, Replan
+from placement import LoadReport, Replan, Waiting
 from streaming.planning.state import ClusterState, balance_on
 from streaming.record.loads import BrokerLimits, TopicLoads
 from streaming.record.moves import TopicMoves, load_after
@@ -96,6 +97,16 @@ def named(items: Sequence[object], most: int = MAX_NAMED) -> str:
     """A short list for a sentence: the first items, and how many more there are."""
     shown = ", ".join(str(item) for item in items[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def waiting_text(waiting: Sequence[Waiting]) -> str:
+    """What the cause says of partitions that are short of brokers, topic by topic; nothing where there are none."""
+    topics = Counter((one.topic, one.needed, one.brokers) for one in waiting)
+    said = [
+        f"{count} partition{'s' if count > 1 else ''} of {topic} (needs {needed} brokers, {brokers} can take replicas)"
+        for (topic, needed, brokers), count in topics.items()
+    ]
+    return f"; not healed: {named(said)}" if said else ""
 
 
 def moment_text(moment: datetime) -> str:
