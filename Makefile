@@ -4,6 +4,8 @@
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
+# Files of tests in two processes, each with a Spark session of its own: half of the time is waiting.
+SIDE_BY_SIDE ?= -n 2 --dist loadfile
 INSTALLED := .venv/installed.stamp
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
@@ -36,7 +38,7 @@ quickstart-kafka: install ## play the whole loop on a real Kafka cluster of this
 
 test: install ## run all tests but those on a real Kafka; some of them: make test ARGS="-m 'not spark'"
 	@case "$(ARGS)" in *"not browser"*) ;; *) sh tools/chromium.sh ;; esac
-	@$(BIN)/python -m pytest --ignore=tests/live_kafka $(ARGS)
+	@$(BIN)/python -m pytest --ignore=tests/live_kafka $(SIDE_BY_SIDE) $(ARGS)
 
 test-browser: install ## open the report in a real browser, which is installed where it is missing
 	@sh tools/chromium.sh
