@@ -27,10 +27,12 @@ class Bounds:
     Attributes:
         rate: bytes a second that a broker copies.
         wave_bytes: bytes that a broker receives, and sends, in one wave.
+        cancel_others: whether to take back what somebody else is moving.
     """
 
     rate: int | None = None
     wave_bytes: int | None = None
+    cancel_others: bool = False
 
 
 def look(cluster: Cluster, tasks: Iterable[Task] = ()) -> Seen:
@@ -92,4 +94,4 @@ def leftovers(seen: Seen) -> tuple[Step, ...]:
 def _steps(task: Task, seen: Seen, bounds: Bounds) -> tuple[Step, ...]:
     moves = json.loads(task.version.policy).get("wave_moves", WaveLimits().moves_in)
     limits = WaveLimits(moves, moves, bounds.wave_bytes, bounds.wave_bytes)
-    return steps_of(task, seen, rate=bounds.rate, limits=limits)
+    return steps_of(task, seen, rate=bounds.rate, limits=limits, cancel_others=bounds.cancel_others)

@@ -39,7 +39,8 @@ def headline(step: Step) -> str:  # noqa: PLR0911 - one line a kind of step
             return f"cancel the reassignment of {names}: it waits for a broker that is down"
         case Throttle():
             least = f": takes at least {step.seconds:.0f} s" if step.seconds >= 1 else ""
-            return f"throttle copies to {bytes_text(step.rate)}/s on brokers {_ids(step.brokers)}{least}"
+            theirs = "; throttles of somebody else stay as they are" if step.theirs else ""
+            return f"throttle copies to {bytes_text(step.rate)}/s on brokers {_ids(step.brokers)}{least}{theirs}"
         case MoveWave():
             copies = sum(len(move.incoming) for move in step.moves)
             partitions = counted(len(step.moves), "partition")

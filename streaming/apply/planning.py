@@ -39,7 +39,14 @@ from streaming.record.moves import ANY_LOG_DIR
 _NO_SOURCE: Final = "no in-sync replica is alive to copy from"
 
 
-def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLimits | None = None) -> tuple[Step, ...]:
+def steps_of(
+    task: Task,
+    seen: Seen,
+    *,
+    rate: int | None = None,
+    limits: WaveLimits | None = None,
+    cancel_others: bool = False,
+) -> tuple[Step, ...]:
     """The steps from the cluster as it is to where the task wants it; none where it is there.
 
     Args:
@@ -48,16 +55,19 @@ def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLim
         rate: bytes a second for the throttles; ``None`` sets none.
         limits: for the waves of moves that the plan has not put into waves, and of all where they limit bytes: a plan
             knows the sizes that were, the brokers know those that are.
+        cancel_others: whether what somebody else is moving is taken back as well, instead of being left to them.
     """
     created, kept, open_moves = _sorted_out(task, seen)
+    theirs = {} if cancel_others else _left_to_others(open_moves, seen)
+    open_moves = [part for part in open_moves if part.place not in theirs]
     problem = next(_misfits(task, seen), "")
     problem = problem or _uncreatable(created, seen) or _on_dead_broker(task, [*created, *open_moves], seen)
-    leftover = _leftover(task, seen)
+    leftover, spared = _leftover(task, seen, theirs)
     if problem:
         return (*_cancels(open_moves, seen), *([leftover] if leftover else []), Refuse(problem))
     steps: list[Step] = [*_creations(created, seen), *(KeepTopic(t) for t in kept)]
     moving, left_out = _moves(open_moves, seen, limits)
-    left_out |= _unelectable(task, seen)
+    left_out |= _unelectable(task, seen) | theirs
     steps += _left_out(left_out)
     if leftover and not (rate and moving):
         steps.append(leftover)
@@ -65,7 +75,7 @@ def steps_of(task: Task, seen: Seen, *, rate: int | None = None, limits: WaveLim
     waves = [(number, tuple(move for _, move in group)) for number, group in groupby(moving, key=lambda m: m[0])]
     for number, moves in waves:
         if rate and any(move.incoming for move in moves):
-            steps.append(Throttle(rate, moves))
+            steps.append(Throttle(rate, moves, spared))
         steps.append(MoveWave(number, moves))
     if elected := _to_be_elected(task, moving, left_out, seen):
         steps.append(Elect(tuple(elected)))
@@ -130,16 +140,34 @@ def _on_dead_broker(task: Task, parts: Iterable[PartitionTask], seen: Seen) -> s
     )
 
 
-def _leftover(task: Task, seen: Seen) -> Unthrottle | None:
-    """The removal of throttles that are there, unless somebody else moves partitions under them."""
-    ours = {part.place for part in task.partitions}
-    others = any(partition.is_reassigned and place not in ours for place, partition in seen.partitions.items())
-    return Unthrottle(seen.throttled_brokers, seen.throttled_topics) if seen.is_throttled and not others else None
+def _left_to_others(parts: Iterable[PartitionTask], seen: Seen) -> dict[Place, str]:
+    """Partitions that somebody else is moving away from where they are wanted, with the reason why they wait."""
+    found = {}
+    for part in parts:
+        there = seen.partitions.get(part.place)
+        if there and there.is_reassigned and set(there.target) in map(set, part.foreign):
+            found[part.place] = (
+                f"somebody else moves it to {list(there.target)}; apply again once that has ended, "
+                "or with --cancel-others"
+            )
+    return found
+
+
+def _leftover(task: Task, seen: Seen, theirs: Collection[Place]) -> tuple[Unthrottle | None, frozenset[int | str]]:
+    """The removal of throttles that are there; while somebody else moves partitions under them, those to be spared."""
+    ours = {part.place for part in task.partitions}.difference(theirs)
+    if any(partition.is_reassigned and place not in ours for place, partition in seen.partitions.items()):
+        return None, frozenset([*seen.throttled_brokers, *seen.throttled_topics])
+    return Unthrottle(seen.throttled_brokers, seen.throttled_topics) if seen.is_throttled else None, frozenset()
 
 
 def _cancels(parts: Iterable[PartitionTask], seen: Seen) -> list[Step]:
     there = [(part, seen.partitions[part.place]) for part in parts if part.place in seen.partitions]
-    moves = tuple(_move(part, partition) for part, partition in there if not seen.alive.issuperset(partition.adding))
+    moves = tuple(
+        _move(part, partition)
+        for part, partition in there
+        if not seen.alive.issuperset(partition.adding) and set(partition.target) in map(set, (*part.starts, part.after))
+    )
     return [Cancel(moves)] if moves else []
 
 
@@ -176,7 +204,8 @@ def _move(part: PartitionTask, there: Partition, size: int = 0) -> Move:
         for broker, path in zip(part.after, part.log_dirs, strict=False)
         if broker not in has and path != ANY_LOG_DIR
     )
-    return Move(part.topic, part.partition, now, part.after, under_way, dirs, size)
+    replaces = there.target if there.is_reassigned and not under_way else ()
+    return Move(part.topic, part.partition, now, part.after, under_way, dirs, size, replaces)
 
 
 def _new_waves(parts: Sequence[PartitionTask], seen: Seen, limits: WaveLimits | None) -> list[int]:
@@ -243,7 +272,7 @@ def _closing(steps: Sequence[Step], leftover: Unthrottle | None) -> list[Step]:
     """The removal of every throttle that was set, or was there before."""
     throttles = [step for step in steps if isinstance(step, Throttle)]
     brokers = {b for step in throttles for b in step.brokers}
-    topics = {move.topic for step in throttles for move in step.moves}
+    topics = {topic for step in throttles for topic in step.topics}
     if leftover:
         brokers.update(leftover.brokers)
         topics.update(leftover.topics)

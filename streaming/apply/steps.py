@@ -46,6 +46,7 @@ class Move:
         under_way: whether Kafka is moving it there already.
         log_dirs: the brokers that are to put it into one of their directories, and which.
         size: bytes of one replica, as the brokers have it now; 0 where that is not known.
+        replaces: where a reassignment goes that is under way and that this one takes the place of; else empty.
     """
 
     topic: str
@@ -55,6 +56,7 @@ class Move:
     under_way: bool = False
     log_dirs: tuple[tuple[int, str], ...] = ()
     size: int = 0
+    replaces: Replicas = ()
 
     @property
     def place(self) -> Place:
@@ -81,15 +83,24 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """Limit the copying for some moves to ``rate`` bytes a second on each broker that sends or receives."""
+    """Limit the copying for some moves to ``rate`` bytes a second on each broker that sends or receives.
+
+    ``theirs`` are brokers and topics that somebody else has throttled for what they have under way; they stay so.
+    """
 
     rate: int
     moves: tuple[Move, ...]
+    theirs: frozenset[int | str] = frozenset()
 
     @property
     def brokers(self) -> tuple[int, ...]:
         """The brokers that send or receive, ascending."""
-        return tuple(sorted({b for move in self.moves for b in (*move.now, *move.incoming)}))
+        return tuple(sorted({b for move in self.moves for b in (*move.now, *move.incoming)} - self.theirs))
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics whose copies are limited, ascending."""
+        return tuple(sorted({move.topic for move in self.moves} - self.theirs))
 
     @property
     def seconds(self) -> float:

@@ -36,6 +36,7 @@ class PartitionTask:
         wave: the part of the plan that it belongs to, from 1; 0 where the plan has none for it.
         starts: the replica lists with which the cluster may have it now, ``before`` among them.
         log_dirs: the directory of each replica of ``after``, ``any`` where it may be any; empty where none is named.
+        foreign: those of ``starts`` that somebody else has chosen, so that a move there is not ours.
     """
 
     topic: str
@@ -45,6 +46,7 @@ class PartitionTask:
     wave: int
     starts: frozenset[Replicas]
     log_dirs: tuple[str, ...] = ()
+    foreign: frozenset[Replicas] = frozenset()
 
     @property
     def place(self) -> Place:
@@ -219,7 +221,9 @@ def _task(version: PlanVersion, newest: Mapping[Place, _Last], starts: Mapping[P
                 kept.append(PartitionTask(*place, wanted.after, wanted.after, 0, frozenset({wanted.after})))
         elif not overtaken or (not planned.before and wanted.after):
             begins = frozenset(starts[place])
-            kept.append(PartitionTask(*place, planned.before, wanted.after, planned.wave, begins, wanted.log_dirs))
+            foreign = frozenset([planned.before] if version.kind == "restore" else [])
+            row = (planned.before, wanted.after, planned.wave, begins, wanted.log_dirs, foreign)
+            kept.append(PartitionTask(*place, *row))
     return Task(version, tuple(kept), len(changes) - len(kept))
 
 

@@ -37,8 +37,7 @@ def throttle(cluster: Cluster, step: Throttle) -> None:
     Raises:
         ClusterError: the cluster refuses.
     """
-    topics = sorted({move.topic for move in step.moves})
-    lists = {topic: _replica_lists([m for m in step.moves if m.topic == topic]) for topic in topics}
+    lists = {topic: _replica_lists([m for m in step.moves if m.topic == topic]) for topic in step.topics}
     cluster.configure("TOPIC", lists)
     _configure(cluster, step.brokers, dict.fromkeys(RATES, str(step.rate)))
 

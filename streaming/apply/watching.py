@@ -63,7 +63,11 @@ def _begin(cluster: Cluster, wave: MoveWave, seen: Seen, settle: Settle) -> dict
     still = {move.place: move for move in wave.moves}
     for move in wave.moves:
         dead = [broker for broker in move.incoming if broker not in seen.alive]
-        if dead and not move.under_way:
+        there = seen.partitions.get(move.place)
+        if there and there.is_reassigned and set(there.target) not in (set(move.after), set(move.replaces)):
+            del still[move.place]
+            settle(move.place, f"somebody else moves it to {list(there.target)}")
+        elif dead and not move.under_way:
             del still[move.place]
             settle(move.place, f"broker {dead[0]}, which is to get it, is not alive")
     new = {place: move for place, move in still.items() if not move.under_way}

@@ -43,6 +43,11 @@ NOTHING: Final = "nothing is left to do"
     type=click.IntRange(min=1),
     help="Divide into waves in which a broker receives, and sends, at most so many bytes.",
 )
+@click.option(
+    "--cancel-others",
+    is_flag=True,
+    help="Restore also what somebody else is moving right now; without it that is left to them, and named.",
+)
 @conf_option
 @click.pass_context
 def apply(
@@ -53,6 +58,7 @@ def apply(
     dry_run: bool,
     rate: int | None,
     wave_bytes: int | None,
+    cancel_others: bool,
     conf: str | None,
 ) -> None:
     """Carry a plan out on a real cluster: one version, or without one all that wait for it.
@@ -78,7 +84,7 @@ def apply(
     connection = Connection.to(servers, config.kafka)
     history = History(config.tables.root)
     tasks = read_tasks(history, history.cluster(cluster), version)
-    bounds = Bounds(rate, wave_bytes)
+    bounds = Bounds(rate, wave_bytes, cancel_others)
     with Cluster(connection) as real:
         if dry_run:
             _explain(real, tasks, bounds)

@@ -150,9 +150,13 @@ def _differs(old: Partition | None, now: Partition) -> bool:
 
 
 def _observed(topic: Topic, partition: Partition) -> ObservedPartition:
-    """A partition that is being reassigned counts as where it goes: whoever moves it has decided that."""
+    """A partition that is being reassigned counts as where it goes: whoever moves it has decided that.
+
+    That it has arrived is said by the leader, who is told only then: what is taken back on its way was never there.
+    """
+    leader = None if partition.is_reassigned else partition.leader
     return ObservedPartition(
-        topic.name, partition.partition, list(partition.target), leader=partition.leader, isr=list(partition.isr)
+        topic.name, partition.partition, list(partition.target), leader=leader, isr=list(partition.isr)
     )
 
 

@@ -243,6 +243,38 @@ def test_an_election_is_asked_of_the_cluster_and_moves_nothing() -> None:
     assert steps_of(task("t-0 1,2 → 1,2"), there) == ()
 
 
+def test_what_somebody_else_is_moving_is_left_to_them_with_its_throttle() -> None:
+    """A restore of two drifted partitions, one of which is still on its way; then with consent."""
+    wanted = task("t-0 4,2 → 1,2", "t-1 4,2 → 1,2", "u-0 4,2 → 1,2")
+    wanted = replace(wanted, partitions=tuple(replace(p, foreign=frozenset([p.before])) for p in wanted.partitions))
+    there = seen("t-0 4,2,1 lead 1 isr 1,2 +4 -1", "t-1 4,2", "u-0 4,2", throttled=([2, 4], ["t"]))
+    left_alone = (
+        "leave out t-0: somebody else moves it to [4, 2]; apply again once that has ended, or with --cancel-others"
+    )
+    assert text(steps_of(wanted, there, rate=1000))[:2] == [
+        left_alone,
+        "throttle copies to 1000 B/s on brokers 1; throttles of somebody else stay as they are",
+    ]
+    assert text(steps_of(wanted, there, rate=1000))[-1] == "remove throttles: of brokers 1; of topics u"
+    assert text(steps_of(wanted, there)) == [
+        left_alone,
+        "wave 1: move 2 partitions, copying 2 replicas",
+        "  t-1: 4,2 → 1,2",
+        "  u-0: 4,2 → 1,2",
+        "elect the preferred leaders of t-1, u-0",
+    ]
+    assert text(steps_of(wanted, there, cancel_others=True))[:3] == [
+        "remove throttles: of brokers 2,4; of topics t",
+        "wave 1: move 3 partitions, copying 2 replicas",
+        "  t-0: 1,2 → 1,2",
+    ]
+
+
+def test_only_what_is_ours_is_cancelled_where_it_waits_for_a_dead_broker() -> None:
+    theirs = seen("t-0 7,2,1 lead 1 isr 1,2 +7 -1", "t-1 1,2")
+    assert [line for line in text(steps_of(task("t-0 1,2 → 3,2", "t-1 1,2 → 3,2"), theirs)) if "cancel" in line] == []
+
+
 def test_moves_without_waves_get_them_from_who_is_in_sync_after_the_planned_ones() -> None:
     wanted = task(*(f"t-{p} 1,2 → 3,2" for p in range(3)), "u-0 1,2 → 4,2 wave 1")
     found = steps_of(wanted, seen(*(f"t-{p} 1,2" for p in range(3)), "u-0 1,2"), limits=WaveLimits(1, 1))
@@ -268,7 +300,7 @@ def test_from_wherever_it_was_killed_the_steps_lead_to_the_plan() -> None:
     driver.batch(driver.event("topic_created", topic="t", partitions=30, replication_factor=3))
     driver.batch(driver.event("broker_left", broker_id=1, reason="decommissioned"))
     heal = task_of(driver.journal[2:])
-    assert heal.version.kind == "heal" and len(heal.partitions) == 17
+    assert heal.version.kind == "heal" and len(heal.partitions) == 15
     wanted = {part.place: part.after for part in heal.partitions}
     rng = np.random.default_rng(0)
     for seed in range(50):

@@ -138,13 +138,13 @@ CHANGES = {
     "a reassignment begins: the partition is where it goes": (
         ONE,
         look(ABC, "t 3,2,1@1/1,2+3-1 2,3"),
-        ["assignment_observed: t-0 [3, 2] @1/[1, 2]"],
+        ["assignment_observed: t-0 [3, 2] @None/[1, 2]"],
     ),
     "it goes on: the ISR grows": (look(ABC, "t 3,2,1@1/1,2+3-1"), look(ABC, "t 3,2,1@1/1,2,3+3-1"), []),
     "it goes on: the ISR shrinks": (
         look(ABC, "t 3,2,1@1/1,2+3-1"),
         look(ABC, "t 3,2,1@1/1+3-1"),
-        ["assignment_observed: t-0 [3, 2] @1/[1]"],
+        ["assignment_observed: t-0 [3, 2] @None/[1]"],
     ),
     "it ends as it was seen last": (
         look(ABC, "t 1,2,3@1/1,2,3+3"),

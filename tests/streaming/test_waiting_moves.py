@@ -69,6 +69,15 @@ def test_several_plans_may_wait_one_upon_the_other(driver: Driver) -> None:
     assert driver.layout() == {"t": [[4, 2], [2, 4]]}
 
 
+def test_what_is_taken_back_on_its_way_has_not_drifted(driver: Driver) -> None:
+    """On its way no leader is told; then the executor is stopped, and cancels."""
+    way = {"topic": "t", "partition": 0, "replicas": [3, 2], "leader": None, "isr": [2]}
+    driver.batch(driver.event("assignment_observed", partitions=[way]))
+    result = driver.batch(observed(driver, {0: [1, 2], 1: [2, 1]}))
+    assert [line(v) for v in result.versions] == []
+    assert driver.layout() == {"t": [[3, 2], [2, 3]]}
+
+
 def test_after_a_restart_the_answer_is_the_same(driver: Driver) -> None:
     driver.memory.clusters.clear()
     driver.memory.reload("c")

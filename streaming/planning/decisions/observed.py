@@ -92,7 +92,7 @@ def assignment_observed(
 def _without_waiting(state: ClusterState, topics: Sequence[_Topic], history: History) -> list[_Topic]:
     """Mark the partitions that were not seen since a plan moved them and are as a plan found them.
 
-    That leader and ISR are not known says that a partition was not seen: a move forgets them.
+    That no leader is known says that a partition was not seen: a move forgets it, and none is told on the way.
     """
     doubtful = {
         (t.name, p): tuple(row[row != NO_BROKER].tolist())
@@ -118,7 +118,7 @@ def _is_seen(topic: _Topic, partition: int) -> bool:
 def _was_seen(state: ClusterState, topic: str, partition: int) -> bool:
     layout = state.topics[topic]
     row = int(np.searchsorted(layout.partitions, partition))
-    return layout.roles is not None and bool((layout.roles.isr[row] != NO_BROKER).any())
+    return layout.roles is not None and bool(layout.roles.leader[row] != NO_BROKER)
 
 
 def _observation(state: ClusterState, topics: Sequence[_Topic], adopting: bool) -> Decision:
