@@ -240,6 +240,12 @@ class ClusterResumed(Event, frozen=True, kw_only=True, tag="cluster_resumed"):
     """A cluster that the job had stopped is to be planned again."""
 
 
+class ClusterIdentified(Event, frozen=True, kw_only=True, tag="cluster_identified"):
+    """Which Kafka cluster this is: the id that Kafka gave it. ``apply`` refuses another one."""
+
+    kafka_cluster_id: Identifier
+
+
 AnyEvent = (
     TopicCreated
     | TopicDeleted
@@ -257,6 +263,7 @@ AnyEvent = (
     | PlanRolledBack
     | PlanProgress
     | ClusterResumed
+    | ClusterIdentified
 )
 
 EVENT_TYPES: Final[dict[str, type[Event]]] = {str(cls.__struct_config__.tag): cls for cls in AnyEvent.__args__}

@@ -42,6 +42,8 @@ def look(cluster: Cluster, tasks: Iterable[Task] = ()) -> Seen:
         ClusterError: it cannot be asked.
     """
     seen = with_throttles(cluster, cluster.see())
+    wanted = {part.topic for task in tasks for part in task.partitions}
+    cluster.see(wanted.difference(topic for topic, _ in seen.partitions))  # who may not describe a topic is told so
     sizes: dict[Place, int] = {}
     for (_, place), size in cluster.sizes(_holders(tasks, seen)).items():
         sizes[place] = max(size, sizes.get(place, 0))

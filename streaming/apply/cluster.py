@@ -75,6 +75,10 @@ class Cluster:
             self._admin.close()
             self._admin = None
 
+    def kafka_id(self) -> str:
+        """The id that Kafka gave the cluster."""
+        return str(self.ask(lambda admin: admin.describe_cluster())["cluster_id"])
+
     def see(self, topics: Collection[str] | None = None) -> Seen:
         """Who is alive, and where the partitions of these topics are, or of all."""
         return seen_in(self.ask(lambda admin: read_snapshot(admin, topics)))
@@ -174,10 +178,12 @@ class Cluster:
         except ClusterError:
             return {}
 
-    def configs(self, kind: str, names: Iterable[str], keys: Collection[str]) -> dict[str, dict[str, str]]:
+    def configs(
+        self, kind: str, names: Iterable[str], keys: Collection[str], patience: float | None = None
+    ) -> dict[str, dict[str, str]]:
         """Values that are set, of these configs, by name of the topic or broker; those without any are left out."""
         resources = [ConfigResource(kind, name, dict.fromkeys(keys)) for name in names]
-        answer = self.ask(lambda admin: admin.describe_configs(resources)) if resources else {}
+        answer = self.ask(lambda admin: admin.describe_configs(resources), patience) if resources else {}
         found = {
             name: {key: value["value"] for key, value in entries.items() if value["value"]}
             for name, entries in answer.get(kind.lower(), {}).items()

@@ -59,15 +59,16 @@ def steps_of(
     """
     created, kept, open_moves = _sorted_out(task, seen)
     theirs = {} if cancel_others else _left_to_others(open_moves, seen)
-    open_moves = [part for part in open_moves if part.place not in theirs]
-    problem = next(_misfits(task, seen), "")
+    gone = _gone(task, seen)
+    open_moves = [part for part in open_moves if part.place not in theirs and part.place not in gone]
+    problem = next(_misfits(task, seen, gone), "")
     problem = problem or _uncreatable(created, seen) or _on_dead_broker(task, [*created, *open_moves], seen)
     leftover, spared = _leftover(task, seen, theirs)
     if problem:
         return (*_cancels(open_moves, seen), *([leftover] if leftover else []), Refuse(problem))
     steps: list[Step] = [*_creations(created, seen), *(KeepTopic(t) for t in kept)]
     moving, left_out = _moves(open_moves, seen, limits)
-    left_out |= _unelectable(task, seen) | theirs
+    left_out |= _unelectable(task, seen) | theirs | gone
     steps += _left_out(left_out)
     if leftover and not (rate and moving):
         steps.append(leftover)
@@ -98,9 +99,20 @@ def _sorted_out(task: Task, seen: Seen) -> tuple[list[PartitionTask], list[str],
     return created, sorted(kept), moved
 
 
-def _misfits(task: Task, seen: Seen) -> Iterator[str]:
+def _gone(task: Task, seen: Seen) -> dict[Place, str]:
+    """Partitions of topics that were deleted, with the reason; nothing where all are: that is another cluster."""
+    there = {topic for topic, _ in seen.partitions}
+    moved = [part for part in task.partitions if part.before and part.after and not part.is_election]
+    if there.isdisjoint(part.topic for part in moved):
+        return {}
+    return {part.place: "the topic is no longer on the cluster" for part in moved if part.topic not in there}
+
+
+def _misfits(task: Task, seen: Seen, gone: Collection[Place]) -> Iterator[str]:
     """Why partitions cannot be taken from where they are."""
     for part in task.partitions:
+        if part.place in gone:
+            continue
         name, there = f"partition {part.topic}-{part.partition}", seen.partitions.get(part.place)
         if part.is_election:
             continue

@@ -29,6 +29,24 @@ def read_tasks(history: History, cluster: str, version: int | None = None) -> li
     return tasks
 
 
+def check_identity(history: History, cluster: str, servers: str, found: str) -> str:
+    """See that brokers are those of the cluster; what is to be said where that is not on record.
+
+    Raises:
+        ApplyError: ``collect`` saw another Kafka cluster under this name.
+    """
+    known = history.kafka_id(cluster)
+    if known is None:
+        return f"no collect has told which Kafka cluster {cluster} is; the one at {servers} is {found}"
+    if known != found:
+        raise ApplyError(
+            f"Kafka at {servers} is cluster {found}, and {cluster} is cluster {known} by what collect saw: "
+            f"name the brokers of {cluster}, or let collect watch this one if it has taken its place",
+            cluster_id=cluster,
+        )
+    return ""
+
+
 def _check(history: History, task: Task) -> None:
     version = task.version
     checked = version.kind in CHECKED_KINDS

@@ -222,8 +222,8 @@ def _task(version: PlanVersion, newest: Mapping[Place, _Last], starts: Mapping[P
         elif not overtaken or (not planned.before and wanted.after):
             begins = frozenset(starts[place])
             foreign = frozenset([planned.before] if version.kind == "restore" else [])
-            row = (planned.before, wanted.after, planned.wave, begins, wanted.log_dirs, foreign)
-            kept.append(PartitionTask(*place, *row))
+            dirs = wanted.log_dirs
+            kept.append(PartitionTask(*place, planned.before, wanted.after, planned.wave, begins, dirs, foreign))
     return Task(version, tuple(kept), len(changes) - len(kept))
 
 

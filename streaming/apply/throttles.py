@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kafka.admin import AlterConfigOp
 
@@ -22,11 +22,17 @@ _AT_ONCE: Final = 500
 _PATIENCE: Final = 5.0
 """Seconds that one broker gets to drop its throttle: where it is down it cannot, and does not need to."""
 
+Answer = TypeVar("Answer")
+
 
 def with_throttles(cluster: Cluster, seen: Seen) -> Seen:
     """What was seen, and what is throttled; of brokers that are down it cannot be told."""
     topics = sorted({topic for topic, _ in seen.partitions})
-    throttled = [t for some in _parts(topics) for t in cluster.configs("TOPIC", some, REPLICAS)]
+
+    def throttled_of(some: Sequence[str]) -> Iterable[str]:
+        return cluster.configs("TOPIC", some, REPLICAS, _PATIENCE)
+
+    throttled = [t for some in _parts(topics) for t in _of_those_there(cluster, some, throttled_of) or ()]
     brokers = cluster.configs("BROKER", map(str, sorted(seen.alive)), RATES)
     return replace(seen, throttled_brokers=tuple(sorted(map(int, brokers))), throttled_topics=tuple(sorted(throttled)))
 
@@ -38,8 +44,37 @@ def throttle(cluster: Cluster, step: Throttle) -> None:
         ClusterError: the cluster refuses.
     """
     lists = {topic: _replica_lists([m for m in step.moves if m.topic == topic]) for topic in step.topics}
-    cluster.configure("TOPIC", lists)
+    for some in _parts(list(lists)):
+        _configure_topics(cluster, {topic: lists[topic] for topic in some})
     _configure(cluster, step.brokers, dict.fromkeys(RATES, str(step.rate)))
+
+
+def _configure_topics(cluster: Cluster, changes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Change configs of topics; one that is deleted meanwhile is left out, and its partitions fail by themselves."""
+
+    def configure(topics: Sequence[str]) -> None:
+        cluster.configure("TOPIC", {topic: changes[topic] for topic in topics})
+
+    _of_those_there(cluster, list(changes), configure)
+
+
+def _of_those_there(
+    cluster: Cluster, topics: Sequence[str], question: Callable[[Sequence[str]], Answer]
+) -> Answer | None:
+    """The answer about these topics; about those that are left, where some are deleted meanwhile.
+
+    Raises:
+        ClusterError: the cluster refuses for another reason.
+    """
+    while topics:
+        try:
+            return question(topics)
+        except ClusterError:
+            there = {topic for topic, _ in cluster.see(topics).partitions}
+            if there.issuperset(topics):
+                raise
+            topics = [topic for topic in topics if topic in there]
+    return None
 
 
 def _replica_lists(moves: Iterable[Move]) -> dict[str, str]:
@@ -57,7 +92,7 @@ def unthrottle(cluster: Cluster, brokers: Iterable[int], topics: Collection[str]
     """
     there = {topic for topic, _ in cluster.see(topics).partitions}
     for some in _parts(sorted(there)):
-        cluster.configure("TOPIC", dict.fromkeys(some, dict.fromkeys(REPLICAS, (AlterConfigOp.DELETE, None))))
+        _configure_topics(cluster, dict.fromkeys(some, dict.fromkeys(REPLICAS, (AlterConfigOp.DELETE, None))))
     return _configure(cluster, brokers, dict.fromkeys(RATES, (AlterConfigOp.DELETE, None)))
 
 

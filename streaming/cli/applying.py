@@ -76,16 +76,19 @@ def apply(
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     from streaming.apply.ahead import Bounds
     from streaming.apply.cluster import Cluster
-    from streaming.apply.recorded import read_tasks
+    from streaming.apply.recorded import check_identity, read_tasks
     from streaming.cli.screens import progress_screen
     from streaming.history.tables import History
     from streaming.kafka.connection import Connection
 
     connection = Connection.to(servers, config.kafka)
     history = History(config.tables.root)
-    tasks = read_tasks(history, history.cluster(cluster), version)
+    name = history.cluster(cluster)
+    tasks = read_tasks(history, name, version)
     bounds = Bounds(rate, wave_bytes, cancel_others)
     with Cluster(connection) as real:
+        if unsure := check_identity(history, name, servers, real.kafka_id()):
+            click.echo(unsure, err=True)
         if dry_run:
             _explain(real, tasks, bounds)
             return

@@ -41,7 +41,7 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
     """
     config = load_config(conf)
     from streaming.cli.watching import say
-    from streaming.collect.collector import Collector, watch
+    from streaming.collect.collector import Collector, hidden_text, watch
     from streaming.collect.load_watch import LoadWatch
     from streaming.kafka.connection import Connection
     from streaming.kafka.delivery import deliver
@@ -60,6 +60,8 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
             found = collector.poll()
             stop.wait(pause)  # a look alone does not prove that something is gone
             found += collector.poll()
+            if collector.hidden:
+                click.echo(hidden_text(collector.hidden), err=True)
             click.echo(f"{collector.cluster_id}: {_summary(found, config)}")
             return
         say(f"watching {collector.cluster_id}; Ctrl-C stops it")

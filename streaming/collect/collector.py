@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from types import TracebackType
@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 from msgspec.structs import replace
 
-from streaming.collect.differ import believed, news
+from streaming.collect.differ import believed, identity, news
 from streaming.collect.load_watch import LoadWatch
 from streaming.collect.memory import Deliver, Memory, MemoryFile, as_lines, next_moment
 from streaming.errors import AnotherClusterError, StreamingError
@@ -28,6 +28,7 @@ _MOST_SECONDS: Final = 10.0
 """To connect. The first attempt after a loss takes less, because of the brokers to try one may be what hangs."""
 
 _SOON_SECONDS: Final = 2.0
+_NAMED: Final = 3
 
 
 class Collector:
@@ -59,6 +60,7 @@ class Collector:
         self._admin: KafkaAdminClient | None = None
         self._patience = _MOST_SECONDS
         self._earlier: Snapshot | None = None
+        self._memory = Memory()
         self._held = ExitStack()
         try:
             kafka_id = self._look().id
@@ -91,20 +93,28 @@ class Collector:
             )
         after = believed(known, self._earlier, now) if known else now
         self._earlier = now
-        events = self._tell(known, after) if after != known else []
+        is_news = after != known or self._memory.identified != now.id
+        events = self._tell(known, after) if is_news else []
         if self._loads and self._admin:
             events += self._loads.poll(self._admin, now)
         return events
 
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Topics that are known, and that the principal may no longer describe: what is known of them stays."""
+        return self._earlier.hidden if self._earlier else ()
+
     def _tell(self, known: Snapshot | None, after: Snapshot) -> list[AnyEvent]:
         at = next_moment(self._memory.observed_at)
         events = news(known, after, self.cluster_id, at)
+        if self._memory.identified != after.id:
+            events.insert(0, identity(after, self.cluster_id, at))
         self._remember(after, at, tuple(encode(event).decode() for event in events))
         self._send()
         return events
 
     def _remember(self, snapshot: Snapshot, at: datetime, unsent: tuple[str, ...]) -> None:
-        memory = replace(self._memory, snapshot=snapshot, observed_at=at, unsent=unsent)
+        memory = replace(self._memory, snapshot=snapshot, observed_at=at, unsent=unsent, identified=snapshot.id)
         self._file.write(memory)
         self._memory = memory
 
@@ -132,7 +142,8 @@ class Collector:
         if self._admin is None:
             patience, self._patience = self._patience, _MOST_SECONDS
             self._admin = self._connection.admin(patience, _REQUEST_SECONDS)
-        snapshot = read_snapshot(self._admin)
+        known = self._memory.snapshot
+        snapshot = read_snapshot(self._admin, known=[topic.name for topic in known.topics] if known else ())
         self._patience = _SOON_SECONDS
         self._connection = self._connection.through(f"{b.host}:{b.port}" for b in snapshot.brokers if not b.fenced)
         return snapshot
@@ -156,6 +167,14 @@ class Collector:
         self.close()
 
 
+def hidden_text(topics: Sequence[str]) -> str:
+    """What is said of topics that may not be described."""
+    if not topics:
+        return "all known topics may be described again"
+    names = ", ".join(topics[:_NAMED]) + (f" and {len(topics) - _NAMED} more" if len(topics) > _NAMED else "")
+    return f"no right to describe {names}: what is known of them stays; grant the ACL Describe on topics"
+
+
 def watch(
     collector: Collector,
     interval: float,
@@ -176,6 +195,7 @@ def watch(
         AnotherClusterError: waiting does not mend that.
     """
     trouble = ""
+    hidden: tuple[str, ...] = ()
     while not stop.is_set():
         begin = time.monotonic()
         try:
@@ -190,6 +210,9 @@ def watch(
             if trouble:
                 say("all is well again")
                 trouble = ""
+            if hidden != collector.hidden:
+                hidden = collector.hidden
+                say(hidden_text(hidden))
             if events:
                 told(events)
         stop.wait(max(0.0, begin + interval - time.monotonic()))

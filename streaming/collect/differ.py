@@ -20,6 +20,7 @@ from streaming.events import (
     BrokerChanged,
     BrokerJoined,
     BrokerLeft,
+    ClusterIdentified,
     ObservedPartition,
     PartitionsAdded,
     TopicCreated,
@@ -68,7 +69,7 @@ def _believed_topics(known: Snapshot, earlier: Snapshot | None, now: Snapshot) -
         else:
             found[topic.name] = _newest(old, seen.get(topic.name), topic) if old.id == topic.id else old
     for old in known.topics:
-        if old.name not in found and (earlier is None or old.name in seen):
+        if old.name not in found and (earlier is None or old.name in seen or old.name in now.hidden):
             found[old.name] = old
     return tuple(found[name] for name in sorted(found))
 
@@ -92,9 +93,19 @@ def news(before: Snapshot | None, after: Snapshot, cluster_id: str, at: datetime
 
     An event's id is made from all that the event says, so that the same news of the same look has the same id.
     """
-    head = {"event_id": "", "cluster_id": cluster_id, "occurred_at": at}
+    head = head_of(cluster_id, at)
     found = [*_broker_news(before, after, head), *_topic_news(before, after, head), *_gone(before, after, head)]
     return [identified(event) for event in found]
+
+
+def identity(after: Snapshot, cluster_id: str, at: datetime) -> AnyEvent:
+    """The event that says which Kafka cluster this is."""
+    return identified(ClusterIdentified(**head_of(cluster_id, at), kafka_cluster_id=after.id))
+
+
+def head_of(cluster_id: str, at: datetime) -> dict[str, Any]:
+    """What all events of a look have in common."""
+    return {"event_id": "", "cluster_id": cluster_id, "occurred_at": at}
 
 
 def _broker_news(before: Snapshot | None, after: Snapshot, head: Mapping[str, Any]) -> Iterator[AnyEvent]:

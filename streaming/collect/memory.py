@@ -27,11 +27,13 @@ class Memory(Struct, frozen=True):
         snapshot: ``None`` before the first look.
         observed_at: when that was; times of later events are later.
         unsent: lines, written down before they are sent, so that after a crash the very same ones are sent again.
+        identified: the id of Kafka's that the job was told.
     """
 
     snapshot: Snapshot | None = None
     observed_at: datetime | None = None
     unsent: tuple[str, ...] = ()
+    identified: str = ""
 
 
 class LoadMemory(Struct, frozen=True):

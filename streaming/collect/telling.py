@@ -11,6 +11,7 @@ from streaming.events import (
     BrokerChanged,
     BrokerJoined,
     BrokerLeft,
+    ClusterIdentified,
     LoadObserved,
     PartitionsAdded,
     TopicCreated,
@@ -44,6 +45,8 @@ def _sentences(events: Sequence[AnyEvent]) -> Iterator[str]:
                 yield f"topic {event.topic} deleted"
             case AssignmentObserved():
                 yield f"{len(event.partitions)} partitions observed"
+            case ClusterIdentified():
+                yield f"it is Kafka cluster {event.kafka_cluster_id}"
             case LoadObserved():
                 pass
             case _:

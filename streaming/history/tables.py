@@ -15,6 +15,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from streaming.errors import HistoryError
+from streaming.events import ClusterIdentified, decode
 from streaming.history.actual import COLUMNS, Actual, actual_state
 from streaming.history.pruning import EVERYTHING, Span, newest_version, read, values
 from streaming.history.scanning import kept
@@ -28,6 +29,8 @@ from streaming.record.schemas import PLANS, PROGRESS, QUARANTINE, Table
 from streaming.record.version import EFFECTIVE, BrokerRecord, PlanVersion, TopicChange
 
 MAX_NAMED = 10
+
+_IDENTIFIED = str(ClusterIdentified.__struct_config__.tag)
 
 _GREATEST = 2**63 - 1
 """No plan version is greater: the column is of 64 bits."""
@@ -219,6 +222,26 @@ class History:
             return as_of
         following = self.plans(["created_at"], Span(cluster, as_of + 1, as_of + 1))["created_at"].to_pylist()
         return following[0] if following else None
+
+    def kafka_id(self, cluster: str) -> str | None:
+        """The id of the Kafka cluster that ``collect`` saw under this name last; ``None`` where none told it."""
+        about = ["type", "outcome", "payload"]
+        types = self.plans(["events.type"], Span(cluster))
+        told = [
+            version
+            for version, events in zip(types["plan_version"].to_pylist(), types["events"].to_pylist(), strict=True)
+            if any(event["type"] == _IDENTIFIED for event in events)
+        ]
+        planned = self.plans([f"events.{name}" for name in about], Span(cluster, among=told)) if told else None
+        rows = [event for events in planned["events"].to_pylist() for event in events] if planned is not None else []
+        rows += self.quarantine(cluster).select(about).to_pylist()
+        found = [
+            event
+            for row in rows
+            if row["type"] == _IDENTIFIED and row["outcome"] == "applied"
+            if isinstance(event := decode(row["payload"].encode()).event, ClusterIdentified)
+        ]
+        return max(found, key=lambda event: event.occurred_at).kafka_cluster_id if found else None
 
     def _reports(self, cluster: str | None) -> pa.Table:
         """What executors reported."""

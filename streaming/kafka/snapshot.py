@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from kafka import KafkaAdminClient
-from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import KafkaError, TopicAuthorizationFailedError, UnknownTopicOrPartitionError, for_code
 from msgspec import Struct
 
 NO_LEADER: Final = -1
@@ -64,11 +64,15 @@ class Topic(Struct, frozen=True):
 
 
 class Snapshot(Struct, frozen=True):
-    """A cluster: ``id`` is Kafka's own, brokers are by id, topics by name, partitions by number."""
+    """A cluster: ``id`` is Kafka's own, brokers are by id, topics by name, partitions by number.
+
+    ``hidden`` are topics that were asked for by name and that the principal may not describe: they may be there.
+    """
 
     id: str
     brokers: tuple[Broker, ...] = ()
     topics: tuple[Topic, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     @property
     def alive(self) -> frozenset[int]:
@@ -80,8 +84,13 @@ class Snapshot(Struct, frozen=True):
         return next((topic for topic in self.topics if topic.name == name), None)
 
 
-def read_snapshot(admin: KafkaAdminClient, topics: Collection[str] | None = None) -> Snapshot:
+def read_snapshot(
+    admin: KafkaAdminClient, topics: Collection[str] | None = None, known: Collection[str] = ()
+) -> Snapshot:
     """Read the cluster: all topics, or those of these names that there are.
+
+    Kafka leaves out of all topics those that the principal may not describe. So those that are ``known`` and missing
+    are asked for by name.
 
     What is under way the controller knows best; the brokers that describe topics hear of it later. So reassignments are
     asked for before and after the topics, and one that is under way or has just ended is as the controller has it.
@@ -96,18 +105,26 @@ def read_snapshot(admin: KafkaAdminClient, topics: Collection[str] | None = None
     if topics is None or topics:
         ended = _reassignments(admin)
         found = admin.describe_topics(None if topics is None else sorted(topics))
+        if missing := sorted(set(known).difference(topic["name"] for topic in found)):
+            found += admin.describe_topics(missing)
         under_way = _reassignments(admin)
     cluster = admin.describe_cluster()
-    described = [_topic(topic, ended, under_way) for topic in found if _is_there(topic)]
+    hidden = sorted(topic["name"] for topic in found if topic["name"] in known and _is_hidden(topic))
+    described = [_topic(topic, ended, under_way) for topic in found if topic["name"] not in hidden and _is_there(topic)]
     return Snapshot(
         id=cluster["cluster_id"],
         brokers=tuple(sorted((_broker(broker) for broker in cluster["brokers"]), key=lambda broker: broker.id)),
         topics=tuple(sorted(described, key=lambda topic: topic.name)),
+        hidden=tuple(hidden),
     )
 
 
 def _reassignments(admin: KafkaAdminClient) -> Reassignments:
     return {(place.topic, place.partition): change for place, change in admin.list_partition_reassignments().items()}
+
+
+def _is_hidden(topic: Mapping[str, Any]) -> bool:
+    return bool(topic["error_code"] == TopicAuthorizationFailedError.errno)
 
 
 def _is_there(topic: Mapping[str, Any]) -> bool:
@@ -117,6 +134,8 @@ def _is_there(topic: Mapping[str, Any]) -> bool:
         KafkaError: it cannot be said.
     """
     code = topic["error_code"]
+    if _is_hidden(topic):
+        raise TopicAuthorizationFailedError(f"no right to describe topic {topic['name']}: it needs the ACL Describe")
     if code and code != _UNKNOWN:
         failure: type[KafkaError] = for_code(code)
         raise failure(f"topic {topic['name']} cannot be described")

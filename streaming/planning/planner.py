@@ -22,6 +22,7 @@ from streaming.events import (
     BrokerChanged,
     BrokerJoined,
     BrokerLeft,
+    ClusterIdentified,
     ClusterResumed,
     Line,
     LoadObserved,
@@ -153,7 +154,7 @@ class ClusterPlanner:
                 self._accept(decision, [record(line, "applied")] if place == 0 else [])
 
     def _decide(self, event: AnyEvent) -> Answer | list[Decision] | None:  # noqa: PLR0911, PLR0912 - one case an event type
-        """The rule of each event type; ``None`` for progress, which changes nothing."""
+        """The rule of each event type; ``None`` for what is put on record and changes nothing."""
         state, policy = self.state, self.policy
         match event:
             case TopicCreated():
@@ -191,6 +192,8 @@ class ClusterPlanner:
             case PlanProgress():
                 check_progress(state, event)
                 self.progress.append(event)
+                return None
+            case ClusterIdentified():
                 return None
             case ClusterResumed():
                 if not state.stopped:

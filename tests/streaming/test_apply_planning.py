@@ -270,6 +270,16 @@ def test_what_somebody_else_is_moving_is_left_to_them_with_its_throttle() -> Non
     ]
 
 
+def test_a_topic_that_is_deleted_is_left_out_and_the_rest_is_moved() -> None:
+    wanted = task("t-0 1,2 → 3,2 wave 1", "u-0 1,2 → 3,2 wave 1")
+    assert text(steps_of(wanted, seen("u-0 1,2"))) == [
+        "leave out t-0: the topic is no longer on the cluster",
+        "wave 1: move 1 partition, copying 1 replica",
+        "  u-0: 1,2 → 3,2",
+        "elect the preferred leaders of u-0",
+    ]
+
+
 def test_only_what_is_ours_is_cancelled_where_it_waits_for_a_dead_broker() -> None:
     theirs = seen("t-0 7,2,1 lead 1 isr 1,2 +7 -1", "t-1 1,2")
     assert [line for line in text(steps_of(task("t-0 1,2 → 3,2", "t-1 1,2 → 3,2"), theirs)) if "cancel" in line] == []

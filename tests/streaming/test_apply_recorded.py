@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from deltalake import write_deltalake
 
-from streaming.apply.recorded import read_tasks
+from streaming.apply.recorded import check_identity, read_tasks
 from streaming.cli.main import cli
 from streaming.errors import ApplyError
 from streaming.history.tables import History
@@ -101,3 +101,36 @@ def test_a_cluster_that_cannot_be_reached_is_said_in_one_line(root: Path) -> Non
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("replica-planner: Kafka at localhost:1 cannot be reached:")
     assert result.stderr.count("\n") == 1
+
+
+def test_another_kafka_than_the_one_that_collect_saw_is_refused(root: Path) -> None:
+    assert check_identity(History(str(root)), "c", "localhost:9092", "K1") == (
+        "no collect has told which Kafka cluster c is; the one at localhost:9092 is K1"
+    )
+    driver = Driver()
+    told = [
+        driver.event("cluster_identified", kafka_cluster_id="K0", minute=1, event_id="before"),
+        driver.event("cluster_identified", kafka_cluster_id="K1", minute=2, event_id="now"),
+    ]
+    write_batches(root, driver.batch(told[0]), driver.batch(told[1]))
+    assert History(str(root)).kafka_id("c") == "K1"
+    assert check_identity(History(str(root)), "c", "localhost:9092", "K1") == ""
+    with pytest.raises(ApplyError) as error:
+        check_identity(History(str(root)), "c", "localhost:9092", "K2")
+    assert str(error.value) == (
+        "Kafka at localhost:9092 is cluster K2, and c is cluster K1 by what collect saw: "
+        "name the brokers of c, or let collect watch this one if it has taken its place"
+    )
+
+
+def test_the_id_of_kafka_is_found_also_in_a_plan(tmp_path: Path) -> None:
+    driver = Driver()
+    write_batches(
+        tmp_path,
+        driver.batch(
+            driver.event("cluster_identified", kafka_cluster_id="K1"),
+            driver.event("broker_joined", broker_id=1, rack="a"),
+        ),
+    )
+    assert [e.outcome for e in driver.journal[0].events] == ["applied", "applied"]
+    assert History(str(tmp_path)).kafka_id("c") == "K1"

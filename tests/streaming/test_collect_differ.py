@@ -11,6 +11,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from streaming.collect.differ import OBSERVED_AT_ONCE, believed, news
 from streaming.collect.telling import told
@@ -231,3 +232,11 @@ def test_people_are_told_in_a_line() -> None:
         "topic t created with 1 partitions; 1 partitions observed; broker 4 unregistered"
     )
     assert told(news(look(), look(" ".join(map(str, range(9)))), "east", NOON)).endswith("; broker 5 is up; and 3 more")
+
+
+def test_what_may_no_longer_be_described_is_not_gone() -> None:
+    """Kafka hides it; asked by name it says that there is no right."""
+    hidden = replace(look(ABC), hidden=("t",))
+    assert believed(ONE, hidden, hidden) == ONE
+    assert news(ONE, believed(ONE, hidden, hidden), "east", NOON) == []
+    assert believed(ONE, look(ABC), look(ABC)) == look(ABC)
