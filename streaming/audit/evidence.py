@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -21,7 +21,7 @@ _APPENDS: Final = ("WRITE", "STREAMING UPDATE", "CREATE TABLE", "OPTIMIZE", "ADD
                    "VACUUM START", "VACUUM END", "CHANGE COLUMN", "UPGRADE PROTOCOL", "COMPUTE STATS")  # fmt: skip
 """Operations that leave the rows of a table as they are, or add some."""
 
-_BROUGHT: Final = re.compile(r"(?P<cluster>.+?):(?P<first>\d+)(?:-(?P<last>\d+))?(?: |$)")
+_BROUGHT: Final = re.compile(r"(?P<cluster>[^ :]+):(?P<first>\d+)(?:-(?P<last>\d+))?")
 
 Place = tuple[str, int, Batch]
 """Cluster, plan version and batch of a row of the journal."""
@@ -70,7 +70,8 @@ def records_of(history: History, plans: pa.Table, clusters: Sequence[str]) -> di
             records[row["cluster_id"]].refused[batch].append(EventRecord(**fields))
     for name, record in records.items():
         record.newest = {batch: newest[batch] for batch in batches[name] if batch in newest}
-    _note_commits(records, sorted(history.commits(PLANS), key=lambda commit: int(commit["version"])))
+    log = sorted(history.commits(PLANS), key=lambda commit: int(commit["version"]))
+    _note_commits(records, log, known=batches)
     return records
 
 
@@ -80,16 +81,16 @@ def _note(newest: dict[Batch, datetime], batch: Batch, moments: Sequence[datetim
             newest[batch] = moment
 
 
-def _note_commits(records: dict[str, Record], log: Sequence[dict[str, Any]]) -> None:
+def _note_commits(records: dict[str, Record], log: Sequence[dict[str, Any]], known: Collection[str]) -> None:
     """The commits to the journal as far back as its log reaches, oldest first."""
     for commit in log:
         if not _is_append(commit):
             for record in records.values():
                 record.changed = commit
             return
-        for name, reached in _named(str(commit.get("userMetadata") or "")):
+        for name, spans in spans_of(str(commit.get("userMetadata") or ""), known).items():
             if name in records:
-                records[name].commits.append((reached, commit))
+                records[name].commits += [(last, commit) for _, last in spans]
 
 
 def _is_append(commit: dict[str, Any]) -> bool:
@@ -99,23 +100,37 @@ def _is_append(commit: dict[str, Any]) -> bool:
 
 def check_log(cluster: str, last: int, record: Record) -> Difference | None:
     """Nobody took rows away, and every version that a commit named is there."""
+    if record.changed is not None:
+        operation = record.changed.get("operation")
+        mode = (record.changed.get("operationParameters") or {}).get("mode")
+        done = " ".join(str(part) for part in (operation, mode) if part)
+        what = f"table version {record.changed['version']} of plans is no append: {done}"
+        return Difference(cluster, last, what, context={"commit": record.changed})
     for reached, commit in record.commits:
         if reached > last:
             what = f"is missing: table version {commit['version']} of plans brought it"
             return Difference(cluster, last + 1, what, context={"commit": commit})
-    if record.changed is None:
-        return None
-    operation, mode = record.changed.get("operation"), (record.changed.get("operationParameters") or {}).get("mode")
-    done = " ".join(str(part) for part in (operation, mode) if part)
-    what = f"table version {record.changed['version']} of plans is no append: {done}"
-    return Difference(cluster, last, what, context={"commit": record.changed})
+    return None
 
 
-def _named(metadata: str) -> Iterator[tuple[str, int]]:
-    """Clusters and last versions in a commit's ``userMetadata``: JSON with ``plans``, such as ``east:3-5 west:1``."""
+def spans_of(metadata: str, known: Collection[str] | None = None) -> dict[str, list[tuple[int, int]]]:
+    """The first and last versions that a commit brought, by cluster, from its ``userMetadata``.
+
+    ``{"plans": {"east": [3, 5]}}`` says it; earlier releases wrote text, ``east:3-5 west:1``, alone or as ``plans``. In
+    that a cluster called ``c:9 z`` cannot be told from two others, so where clusters are ``known``, a text that names
+    another one says nothing.
+    """
     try:
         document = json.loads(metadata)
     except ValueError:
-        return
-    for found in _BROUGHT.finditer(str(document.get("plans", ""))):
-        yield found["cluster"], int(found["last"] or found["first"])
+        document = metadata
+    plans = document.get("plans") if isinstance(document, dict) else document
+    if isinstance(plans, dict):
+        return {cluster: [(int(first), int(last))] for cluster, (first, last) in plans.items()}
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for part in str(plans or "").split(" "):
+        found = _BROUGHT.fullmatch(part)
+        if found is None:
+            return {}
+        spans.setdefault(found["cluster"], []).append((int(found["first"]), int(found["last"] or found["first"])))
+    return spans if known is None or spans.keys() <= set(known) else {}

@@ -6,12 +6,12 @@ they run on Databricks SQL as they stand.
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from streaming.audit.evidence import spans_of
 from streaming.audit.journal import verify_clusters
 from streaming.audit.rederive import Difference
 from streaming.errors import HistoryError
@@ -121,15 +121,15 @@ def _text(value: object) -> object:
 def table_version(commits: list[dict[str, Any]], cluster: str, plan_version: int) -> int:
     """The version of a projection's Delta table that shows a cluster after a plan version.
 
-    A commit's ``userMetadata`` names what it brings, such as ``east:3-5 west:1``. A commit that brings several versions
-    shows only the last of them.
+    A commit's ``userMetadata`` names what it brings, such as ``{"plans": {"east": [3, 5]}}``. A commit that brings
+    several versions shows only the last of them.
 
     Raises:
         HistoryError: the log no longer reaches so far back, or that version came together with later ones.
     """
     reached: int | None = None
     for commit in sorted(commits, key=lambda found: int(found["version"])):
-        for first, last in _brought(commit, cluster):
+        for first, last in spans_of(str(commit.get("userMetadata") or "")).get(cluster, ()):
             if first <= plan_version < last:
                 raise HistoryError(
                     f"table version {commit['version']} brought plan versions {first} to {last} of {cluster} at once: "
@@ -145,11 +145,3 @@ def table_version(commits: list[dict[str, Any]], cluster: str, plan_version: int
             f"the table's log does not reach back to version {plan_version} of {cluster}: ask the journal", path=cluster
         )
     return reached
-
-
-def _brought(commit: dict[str, Any], cluster: str) -> list[tuple[int, int]]:
-    metadata = str(commit.get("userMetadata") or "")
-    if metadata.startswith("{"):
-        metadata = str(json.loads(metadata).get("plans", ""))
-    found = re.findall(rf"(?:^| ){re.escape(cluster)}:(\d+)(?:-(\d+))?(?= |$)", metadata)
-    return [(int(first), int(last or first)) for first, last in found]

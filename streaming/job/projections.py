@@ -6,6 +6,7 @@ so it happens on a thread of its own, and never holds up a batch.
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Sequence
@@ -128,7 +129,7 @@ def merge(spark: SparkSession, tables: Tables, versions: Sequence[PlanVersion]) 
 
     ``spark`` must be a session that nothing else writes with: the commit's ``userMetadata`` is a setting of it.
     """
-    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", brought(versions))
+    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", json.dumps({"plans": brought(versions)}))
     for table, rows_of in _PROJECTIONS:
         rows = rows_of(versions)
         if rows.num_rows:
@@ -137,15 +138,13 @@ def merge(spark: SparkSession, tables: Tables, versions: Sequence[PlanVersion]) 
             spark.sql(merge_statement(tables, table, view))
 
 
-def brought(versions: Sequence[PlanVersion]) -> str:
-    """Which plan versions a commit brings, such as ``east:3-5 west:1``, for its ``userMetadata``."""
+def brought(versions: Sequence[PlanVersion]) -> dict[str, list[int]]:
+    """Which plan versions a commit brings, by cluster the first and the last, for its ``userMetadata``."""
     spans: dict[str, list[int]] = {}
     for version in versions:
-        spans.setdefault(version.cluster_id, []).append(version.plan_version)
-    return " ".join(
-        f"{cluster}:{min(found)}" + (f"-{max(found)}" if max(found) > min(found) else "")
-        for cluster, found in sorted(spans.items())
-    )
+        span = spans.setdefault(version.cluster_id, [version.plan_version] * 2)
+        span[:] = min(span[0], version.plan_version), max(span[1], version.plan_version)
+    return dict(sorted(spans.items()))
 
 
 class Projector:

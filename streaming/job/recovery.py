@@ -53,11 +53,8 @@ _LIGHT: Final = [*_HEADS, "topic_changes", *_EVENTS]
 
 
 def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> Memory:
-    """What must be known before ``batch_id`` of the query ``app_id``; clusters are loaded when they are needed.
-
-    What a batch put into quarantine before it was interrupted is left out: the batch will be planned again.
-    """
-    memory = Memory(partial(load_states, spark, tables, app_id=app_id, batch_id=batch_id))
+    """What must be known before ``batch_id`` of the query ``app_id``; clusters are loaded when they are needed."""
+    memory = Memory(partial(load_states, spark, tables, app_id))
     known = ["cluster_id", "plan_version", "kind", "app_id", "batch_id", "broker_changes", "load_deadline"]
     journal = tables.read(spark, PLANS, known)
     mine = journal.filter(pc.equal(journal["app_id"], app_id))
@@ -80,9 +77,12 @@ def _left_by(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) ->
 
 
 def load_states(
-    spark: SparkSession, tables: Tables, names: Sequence[str], *, app_id: str, batch_id: int
+    spark: SparkSession, tables: Tables, app_id: str, names: Sequence[str], batch_id: int
 ) -> dict[str, ClusterState]:
-    """The states of some clusters: the projections as far as they reach, folded with the journal beyond them."""
+    """The states of some clusters before a batch: the projections as far as they reach, folded with the journal beyond.
+
+    What a batch put into quarantine before it was interrupted is left out: the batch will be planned again.
+    """
     states = {name: ClusterState(name) for name in names}
     brokers = tables.read(spark, BROKERS, BROKERS.schema.names, clusters=names)
     assignments = tables.read(spark, ASSIGNMENTS, ASSIGNMENTS.schema.names, clusters=names)

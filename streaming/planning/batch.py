@@ -53,11 +53,11 @@ class ClusterResult:
     encoded: pa.Table | None = None
 
 
-Loader = Callable[[Sequence[str]], dict[str, ClusterState]]
-"""Reads the state of clusters from the tables; clusters without plans may be left out."""
+Loader = Callable[[Sequence[str], int], dict[str, ClusterState]]
+"""Reads the state of clusters from the tables, as they were before a batch; clusters without plans may be left out."""
 
 
-def _nothing_stored(_: Sequence[str]) -> dict[str, ClusterState]:
+def _nothing_stored(names: Sequence[str], batch_id: int) -> dict[str, ClusterState]:
     return {}
 
 
@@ -83,6 +83,7 @@ class Memory:
 
     Attributes:
         committed: the last batch of this query that the journal has.
+        in_hand: the batch that is planned: what an interrupted attempt at it has left is not known to the clusters.
         deadlines: when time alone may change a cluster, in memory or not.
         clusters: states that are loaded.
         behind: versions that the projections do not have yet.
@@ -92,6 +93,7 @@ class Memory:
 
     load: Loader = _nothing_stored
     committed: int = NEVER
+    in_hand: int = NEVER
     deadlines: dict[str, datetime] = field(default_factory=dict)
     clusters: OrderedDict[str, ClusterState] = field(default_factory=OrderedDict)
     behind: list[PlanVersion] = field(default_factory=list)
@@ -112,7 +114,7 @@ class Memory:
         wanted = list(names)
         missing = [name for name in wanted if name not in self.clusters]
         if missing:
-            loaded = self.load(missing)
+            loaded = self.load(missing, self.in_hand)
             for name in missing:
                 self.clusters[name] = loaded.get(name) or ClusterState(name)
         for name in wanted:
@@ -159,6 +161,7 @@ def plan_batch(
     Time is what the events say while there are events, so that a backlog heals nothing whose return is still to be
     read; it is the batch's own time once the source is quiet.
     """
+    memory.in_hand = batch_id
     work, unplanned = divide(memory, lines, batch_time, config, memory.left_by(batch_id).recorded)
     memory.need(each.cluster_id for each in work)
     planned: dict[str, ClusterResult] = {}

@@ -233,6 +233,8 @@ class ClusterPlanner:
         if self._open and (decision.kind not in _COLLECTED or decision.kind != self._open[0].kind):
             self._close()
         if not self._open:
+            # It exists from now on, whatever joins it: events that name it come to the same however batches are cut.
+            self.state.version += 1
             self._open_balance = self.state.balance()
         if decision.approval in ("not_required", "approved"):
             decision = self._forgetting(decision)
@@ -266,9 +268,9 @@ class ClusterPlanner:
         self._check_placed(moves)
         version = PlanVersion(
             cluster_id=self.state.cluster_id,
-            plan_version=self.state.version + 1,
+            plan_version=self.state.version,
             supersedes=self._superseded(first),
-            base_version=self.state.version if first.base_version is None else first.base_version,
+            base_version=self.state.version - 1 if first.base_version is None else first.base_version,
             created_at=self.batch_time,
             kind=first.kind,
             cause=_cause([decision.cause for decision in self._open]),

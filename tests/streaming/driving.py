@@ -50,7 +50,7 @@ class Driver:
         self.quarantine += result.unplanned
         return result
 
-    def _load(self, names: Sequence[str]) -> dict[str, ClusterState]:
+    def _load(self, names: Sequence[str], _: int) -> dict[str, ClusterState]:
         """States as the journal and quarantine have them."""
         states = {name: ClusterState(name) for name in names}
         for version in self.journal:

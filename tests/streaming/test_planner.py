@@ -374,3 +374,26 @@ def test_loads_that_could_not_be_added_are_rejected() -> None:
     assert reasons(seen)["much"].startswith("size of all partitions would be 3.3777e+17 together")
     few = driver.event("load_observed", partitions=rows[:7], bytes_out_per_byte_in=1000, minute=2)
     assert outcomes(driver.batch(few)) == {"e9": "applied"}
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_version_exists_as_soon_as_something_is_part_of_it(cut: bool) -> None:
+    """However the batches are cut, what names a version comes to the same."""
+    driver = Driver()
+    lines = [
+        driver.event("broker_joined", broker_id=1),
+        driver.event("plan_progress", plan_version=1, state="started", event_id="known"),
+        driver.event("plan_progress", plan_version=2, state="started", event_id="not yet"),
+        driver.event("plan_approved", plan_version=1, digest="d", event_id="approved"),
+        driver.event("plan_rejected", plan_version=1, digest="d", event_id="rejected"),
+    ]
+    results = [driver.batch(line) for line in lines] if cut else [driver.batch(*lines)]
+    found = {event: outcome for result in results for event, outcome in outcomes(result).items()}
+    assert found == {
+        "e1": "applied",
+        "known": "applied",
+        "not yet": "rejected",
+        "approved": "stale",
+        "rejected": "stale",
+    }
+    assert [(v.plan_version, v.base_version) for v in driver.journal] == [(1, 0)]

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from streaming.audit.journal import _cuts, verify_clusters
 from streaming.audit.rederive import Batch, Difference
@@ -437,3 +437,18 @@ def test_unknown_clusters_and_half_given_files_are_bad_usage(run: Callable[..., 
     assert run("--cluster", "x").exit_code == 2
     result = run("--plan", "p.json", "--brokers", "b.json")
     assert (result.exit_code, "--current is missing" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_the_name_of_a_cluster_is_not_taken_for_versions_of_another(tmp_path: Path, older: bool) -> None:
+    """Earlier releases wrote ``c:999 z:1`` for version 1 of the cluster ``c:999 z``."""
+    driver = Driver()
+    for cluster in ("c", "c:999 z"):
+        result = driver.batch(driver.event("broker_joined", broker_id=1, cluster=cluster))
+        text = f"{cluster}:1" if older else {cluster: [1, 1]}
+        named = CommitProperties(custom_metadata={"userMetadata": json.dumps({"plans": text})})
+        rows = versions_to_arrow(result.versions, "app", result.batch_id)
+        write_deltalake(tmp_path / "plans", rows, mode="append", commit_properties=named)
+        write_batches(tmp_path, replace(result, versions=[]))
+    history = History(str(tmp_path))
+    assert [found.difference for found in verify_clusters(history, history.clusters())] == [None, None]

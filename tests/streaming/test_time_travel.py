@@ -131,7 +131,7 @@ def test_versions_that_came_together_are_told_apart_by_the_journal_only() -> Non
     commits = [
         {"version": 2, "userMetadata": "east:1-3 west:1"},
         {"version": 3, "userMetadata": "west:2"},
-        {"version": 4, "userMetadata": '{"plans": "east:4"}'},
+        {"version": 4, "userMetadata": '{"plans": {"east": [4, 4]}}'},
         {"version": 5, "operation": "OPTIMIZE"},
     ]
     assert [table_version(commits, "east", v) for v in (3, 4, 9)] == [2, 4, 4]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from streaming.record.version import PlanVersion
 def write_batches(root: Path, *batches: BatchResult, app: str = "app") -> None:
     """Append each batch to ``plans`` and ``quarantine``."""
     for batch in batches:
-        named = CommitProperties(custom_metadata={"userMetadata": brought(batch.versions)})
+        named = CommitProperties(custom_metadata={"userMetadata": json.dumps({"plans": brought(batch.versions)})})
         if batch.versions:
             plans = versions_to_arrow(batch.versions, app, batch.batch_id)
             write_deltalake(root / "plans", plans, mode="append", commit_properties=named)
