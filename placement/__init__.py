@@ -29,7 +29,7 @@ from placement.load import Load
 from placement.loads.model import Band, Limits, Loads, LogDir, PartitionLoad
 from placement.loads.report import LoadReport
 from placement.model import Assignment, Broker
-from placement.plan import Balance, Move, Moves, Replan, Waiting
+from placement.plan import Balance, Move, Moves, Replan, Unhealed
 from placement.replanning.replan import replan
 from placement.terms import Terms
 from placement.verify import Change, Verification, Violation, verify, verify_moves
@@ -65,9 +65,9 @@ __all__ = [
     "PlacementError",
     "Replan",
     "Terms",
+    "Unhealed",
     "Verification",
     "Violation",
-    "Waiting",
     "WaveLimits",
     "Waves",
     "assign_consumers",

@@ -102,7 +102,7 @@ class Moves(Sequence[Move]):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Unhealed:
     """A partition that keeps a lost replica, because it needs more brokers than can take its replicas."""
 
     topic: str
@@ -152,7 +152,7 @@ class Replan:
         leader_changes: partitions whose preferred leader differs.
         replicas_before, replicas_after, leaders_before, leaders_after: balance over the usable brokers.
         digest: sha256 over the canonical form of the moves.
-        waiting: the partitions that keep a lost replica until there are more brokers, in canonical order.
+        unhealed: the partitions that keep a lost replica until there are more brokers, in canonical order.
         loads: the bytes, where the plan was made by load.
     """
 
@@ -169,7 +169,7 @@ class Replan:
     leaders_before: Balance
     leaders_after: Balance
     digest: str
-    waiting: tuple[Waiting, ...] = ()
+    unhealed: tuple[Unhealed, ...] = ()
     loads: LoadReport | None = None
 
     @property
@@ -188,7 +188,7 @@ class Replan:
             "optimal": self.optimal,
             "leader_changes": self.leader_changes,
             "reasons": self.reason_counts(),
-            "waiting": [asdict(partition) for partition in self.waiting],
+            "unhealed": [asdict(partition) for partition in self.unhealed],
             "replicas_before": _plain(self.replicas_before),
             "replicas_after": _plain(self.replicas_after),
             "leaders_before": _plain(self.leaders_before),

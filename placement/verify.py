@@ -471,8 +471,8 @@ def _left_lost(plan: Replan) -> list[Violation]:
         wrong = [place for place, short in zip(places, needy.tolist(), strict=True) if not short][:_SHOWN]
         found += [Violation("keeps a lost replica that a broker could take", *place) for place in wrong]
     waits = [place for place, short in zip(places, needy.tolist(), strict=True) if short]
-    if waits != [(one.topic, one.partition) for one in plan.waiting]:
-        found.append(Violation("the partitions that are said to wait for brokers are not those that do"))
+    if waits != [(one.topic, one.partition) for one in plan.unhealed]:
+        found.append(Violation("the partitions that are said not to be healed are not those that are not"))
     return found
 
 

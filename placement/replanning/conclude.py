@@ -9,7 +9,7 @@ from placement.arrays import BoolArray, Int64Array, any_in_row
 from placement.digest import digest_of
 from placement.fleet import count_in_rack
 from placement.model import NO_BROKER, Assignment, Int32Array
-from placement.plan import REASONS, Balance, Moves, Replan, Waiting
+from placement.plan import REASONS, Balance, Moves, Replan, Unhealed
 from placement.replanning.leaders.elect import FRESH, KEEP, NEVER, SURVIVOR, elect
 from placement.replanning.problem import Problem
 from placement.replanning.state import State
@@ -61,7 +61,7 @@ def conclude(
         leaders_before=Balance.of(_count(problem.layout[:, :1], n), capacity),
         leaders_after=Balance.of(_count(index[:, :1], n), capacity),
         digest=digest_of(before.topics, moves.topic_index, moves.partition, moves.before, moves.after),
-        waiting=_waiting(before, problem),
+        unhealed=_unhealed(before, problem),
     )
 
 
@@ -83,13 +83,13 @@ def _all_rows(state: State) -> Int32Array:
     return result
 
 
-def _waiting(before: Assignment, problem: Problem) -> tuple[Waiting, ...]:
+def _unhealed(before: Assignment, problem: Problem) -> tuple[Unhealed, ...]:
     """The partitions that are short of brokers."""
     rows = np.flatnonzero(problem.short)
     factors = before.replication_factor[rows]
     columns = before.topic_index[rows], before.partition[rows], factors, factors - problem.short[rows]
     return tuple(
-        Waiting(before.topics[topic], *rest) for topic, *rest in zip(*(c.tolist() for c in columns), strict=True)
+        Unhealed(before.topics[topic], *rest) for topic, *rest in zip(*(c.tolist() for c in columns), strict=True)
     )
 
 

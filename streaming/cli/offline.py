@@ -205,7 +205,7 @@ def replan(
     from placement import replan as plan_moves
     from placement import verify as check
     from streaming.cli.loads import read_loads
-    from streaming.planning.decisions.decision import waiting_text
+    from streaming.planning.decisions.decision import unhealed_text
 
     with working("planning"):
         current = read_assignment(current_file)
@@ -235,7 +235,7 @@ def replan(
     click.echo(
         f"{plan.moved_replicas} replicas move ({proof}), {plan.leader_changes} leaders change; "
         f"replicas per broker {plan.replicas_before.minimum}..{plan.replicas_before.maximum} before, "
-        f"{plan.replicas_after.minimum}..{plan.replicas_after.maximum} after{waiting_text(plan.waiting)}",
+        f"{plan.replicas_after.minimum}..{plan.replicas_after.maximum} after{unhealed_text(plan.unhealed)}",
         err=True,
     )
     if plan.loads is not None:

@@ -11,15 +11,19 @@ from placement.model import NO_BROKER
 from streaming.cli.main import conf_option, json_option
 from streaming.cli.render import plan_table, print_json, print_table, version_numbers
 from streaming.cli.weights import broker_loads, bytes_of_moves, load_table
-from streaming.config import load_config
+from streaming.config import Policy, load_config
 from streaming.events import Outcome
 from streaming.history.actual import Actual
 from streaming.history.health import counts, topic_health
 from streaming.history.tables import History, Standing, event_rows, parse_as_of, some
+from streaming.history.unhealed import unhealed_rows
 from streaming.planning.decisions.decision import moment_text
 from streaming.planning.state import ClusterState
 from streaming.record.moves import canonical, rows_with_dirs
 from streaming.record.version import PlanVersion
+
+MAX_UNHEALED: Final = 20
+"""Partitions that are listed one by one; ``--json`` has all."""
 
 Bytes = dict[tuple[str, int], int | None]
 """Bytes that moves copy, by topic and partition."""
@@ -112,9 +116,18 @@ def show(cluster: str, version: int, form: str, forced: bool, conf: str | None, 
     elif form == "summary-json":
         print_json(_summary(plan, standing))
     elif as_json:
-        print_json(_summary(plan, standing) | {"moves": _moves(plan, bytes_of_moves(history, plan))})
+        moves = {"moves": _moves(plan, bytes_of_moves(history, plan))}
+        print_json(_summary(plan, standing) | moves | {"unhealed": _unhealed(history, plan)})
     else:
         _show_table(plan, standing, bytes_of_moves(history, plan))
+        _print_unhealed(_unhealed(history, plan))
+
+
+def _unhealed(history: History, plan: PlanVersion) -> list[dict[str, Any]]:
+    """What a version that could have healed left as it was."""
+    if plan.kind not in ("heal", "rebalance", "membership"):
+        return []
+    return unhealed_rows(history.state(plan.cluster_id, plan.plan_version), Policy.from_json(plan.policy))
 
 
 def _check_carried_out(history: History, plan: PlanVersion) -> None:
@@ -204,6 +217,7 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
     brokers, topics = _broker_rows(actual), _topic_rows(actual.state)
     loads = broker_loads(history, actual.state, policy, moment)
     health = counts(actual.state, policy.min_insync_replicas)
+    unhealed = unhealed_rows(state, policy)
     if as_json:
         document = {
             "cluster_id": state.cluster_id,
@@ -211,6 +225,7 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
             "stopped": state.stopped or None,
             "waiting": {"partitions": len(actual.waiting), "versions": actual.versions},
             "partitions": health,
+            "unhealed": unhealed,
             "brokers": brokers,
             "loads": loads,
             "topics": topics,
@@ -230,8 +245,19 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
             print_table((list(rows[0]), [[_text(value) for value in row.values()] for row in rows]))
     if loads:
         print_table(load_table(loads))
+    _print_unhealed(unhealed)
     if state.proposal is not None:
         click.echo(f"version {state.proposal.plan_version} waits for approval: {state.proposal.cause}")
+
+
+def _print_unhealed(rows: list[dict[str, Any]]) -> None:
+    """The first partitions that wait to be healed, and how many more there are."""
+    if rows:
+        click.echo(f"not healed: {len(rows)} partition{'s' if len(rows) > 1 else ''}")
+        shown = [{**row, "replicas": _ids(row["replicas"]), "lost": _ids(row["lost"])} for row in rows[:MAX_UNHEALED]]
+        print_table((list(shown[0]), [[_text(value) for value in row.values()] for row in shown]))
+    if len(rows) > MAX_UNHEALED:
+        click.echo(f"and {len(rows) - MAX_UNHEALED} more: --json lists them")
 
 
 _PLANNED: Final = ("planned_replicas", "planned_leaders")

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from placement import Load
 from placement.model import NO_BROKER, Int32Array
+from streaming.config import Policy
 from streaming.history.pruning import Span
 from streaming.history.tables import History
+from streaming.history.unhealed import unhealed_rows
 from streaming.planning.state import ClusterState
 from streaming.record.folding import flat_moves
 from streaming.record.moves import canonical, load_after, matrices
@@ -43,6 +45,7 @@ def report_data(history: History, cluster: str, version: int | None) -> dict[str
     after = load_after(before.load, plan.moves)
     moves = list(canonical(plan.moves))[:LONGEST_TABLE]
     loads = load_data(history, before, plan)
+    unhealed = unhealed_rows(history.state(cluster, version), Policy.from_json(plan.policy))
     return {
         "cluster": cluster,
         "plan": _plan(plan),
@@ -57,6 +60,8 @@ def report_data(history: History, cluster: str, version: int | None) -> dict[str
             {"topic": t, "partition": p, "before": old, "after": new, "reason": why} for t, p, old, new, why in moves
         ],
         "loads": loads and loads | {"moves": loads["moves"][:LONGEST_TABLE]},
+        "unhealed": len(unhealed),
+        "left_lost": unhealed[:LONGEST_TABLE],
         "timeline": _timeline(history, cluster, headlines[-LONGEST_TIMELINE:]),
     }
 

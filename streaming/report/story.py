@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from streaming.planning.decisions.decision import MAX_NAMED
+
 _APPROVALS = {
     "proposed": "It is a proposal: nothing changes until it is approved by its digest.",
     "approved": "It was approved, exactly as it was proposed.",
@@ -27,11 +29,21 @@ def told(data: dict[str, Any]) -> list[str]:
     sentences += _weights(data["loads"])
     if plan["reasons"]:
         sentences.append("Why: " + ", ".join(f"{reason} ({count})" for reason, count in plan["reasons"][:6]) + ".")
+    sentences += _unhealed(data["unhealed"], data["left_lost"])
     if plan["approval"] in _APPROVALS:
         sentences.append(_APPROVALS[plan["approval"]])
     if plan["supersedes"]:
         sentences.append(f"Because of it, proposal {plan['supersedes']} can no longer be approved.")
     return sentences
+
+
+def _unhealed(count: int, rows: list[dict[str, Any]]) -> list[str]:
+    """Partitions that are left on brokers that are to hold none; nothing where there are none."""
+    if not count:
+        return []
+    shown = ", ".join(f"{row['topic']}-{row['partition']} ({row['reason']})" for row in rows[:MAX_NAMED])
+    more = f" and {count - MAX_NAMED} more" if count > MAX_NAMED else ""
+    return [f"{count} partition{' is' if count == 1 else 's are'} not healed after it: {shown}{more}."]
 
 
 def _weights(loads: dict[str, Any] | None) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from placement import LoadReport, Replan, Waiting
+from placement import LoadReport, Replan, Unhealed
 from streaming.planning.state import ClusterState, balance_on
 from streaming.record.loads import BrokerLimits, TopicLoads
 from streaming.record.moves import TopicMoves, load_after
@@ -99,9 +99,9 @@ def named(items: Sequence[object], most: int = MAX_NAMED) -> str:
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
 
 
-def waiting_text(waiting: Sequence[Waiting]) -> str:
+def unhealed_text(unhealed: Sequence[Unhealed]) -> str:
     """What the cause says of partitions that are short of brokers, topic by topic; nothing where there are none."""
-    topics = Counter((one.topic, one.needed, one.brokers) for one in waiting)
+    topics = Counter((one.topic, one.needed, one.brokers) for one in unhealed)
     said = [
         f"{count} partition{'s' if count > 1 else ''} of {topic} (needs {needed} brokers, {brokers} can take replicas)"
         for (topic, needed, brokers), count in topics.items()

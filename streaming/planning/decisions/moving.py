@@ -13,7 +13,7 @@ from streaming.config import Policy
 from streaming.errors import PlannerError, RejectedEvent
 from streaming.events import ReplicationFactorChanged
 from streaming.planning.by_load import band_of, loads_of
-from streaming.planning.decisions.decision import Answer, Decision, NoEffect, numbers_of, waiting_text
+from streaming.planning.decisions.decision import Answer, Decision, NoEffect, numbers_of, unhealed_text
 from streaming.planning.in_sync import replicas_in_sync
 from streaming.planning.state import ClusterState
 from streaming.record.moves import moves_of
@@ -44,7 +44,7 @@ def heal(state: ClusterState, policy: Policy, cause: str, brokers: Sequence[Brok
             cause = f"{cause}; keep_off was set aside: {error}"
     except PlacementError as error:
         return Decision("membership", f"{cause}; not healed: {error}", brokers=brokers)
-    cause += waiting_text(plan.waiting)
+    cause += unhealed_text(plan.unhealed)
     if not len(plan.moves):
         return Decision("membership", cause, brokers=brokers)
     return _decision("heal", cause, state, policy, plan, brokers=brokers, members=members)
@@ -77,7 +77,7 @@ def rebalance(
         if brokers:
             return Decision("membership", f"{cause}; not rebalanced: {error}", brokers=brokers)
         raise RejectedEvent(str(error)) from error
-    waits = waiting_text(plan.waiting)
+    waits = unhealed_text(plan.unhealed)
     if not len(plan.moves):
         balanced = NoEffect(f"the cluster is in balance{waits}")
         return Decision("membership", cause + waits, brokers=brokers) if brokers else balanced

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from placement import Assignment, Broker, Loads, PartitionLoad, Replan, Waiting, replan, verify
+from placement import Assignment, Broker, Loads, PartitionLoad, Replan, Unhealed, replan, verify
 from placement.model import NO_BROKER
 from placement.terms import Mode
 from tests.clusters import in_state, racked
@@ -48,8 +48,8 @@ def test_what_waits_keeps_what_it_has_and_is_named(name: str, mode: Mode) -> Non
     assert [len(replicas) for replicas in found] == [len(row) for row in before]
     if len(before) == 1:
         assert found == [set(row) for row in after]
-    assert plan.waiting == tuple(Waiting("t", p, len(before[p]), brokers) for p, brokers in waiting.items())
-    assert plan.summary()["waiting"] == [
+    assert plan.unhealed == tuple(Unhealed("t", p, len(before[p]), brokers) for p, brokers in waiting.items())
+    assert plan.summary()["unhealed"] == [
         {"topic": "t", "partition": p, "needed": len(before[p]), "brokers": brokers} for p, brokers in waiting.items()
     ]
     assert verify(plan), verify(plan).violations
@@ -67,10 +67,10 @@ def test_the_check_finds_what_could_have_been_healed_and_what_is_not_named() -> 
     layout = Assignment.from_topics({"t": [[1, 2, 3], [1, 2]]})
     plan = replan(layout, _brokers("axa"))
     kept = replan(layout, _brokers("axa"), exclude_topics=["t"])
-    unnamed = replace(plan, waiting=())
-    unhealed = replace(kept, terms=plan.terms, waiting=plan.waiting)
+    unnamed = replace(plan, unhealed=())
+    unhealed = replace(kept, terms=plan.terms, unhealed=plan.unhealed)
     assert [str(v) for v in verify(unnamed).violations] == [
-        "the partitions that are said to wait for brokers are not those that do"
+        "the partitions that are said not to be healed are not those that are not"
     ]
     assert [str(v) for v in verify(unhealed).violations] == [
         "partition t-1 keeps a lost replica that a broker could take"
@@ -104,7 +104,7 @@ def _check(seed: int, plan: Replan) -> None:
     """Everything that can be healed is healed, and what waits is what too few brokers can take."""
     terms = plan.terms
     takers = {b.id for b in terms.brokers if b.state == "alive"} - terms.exclude_brokers
-    waiting = {(one.topic, one.partition): one for one in plan.waiting}
+    waiting = {(one.topic, one.partition): one for one in plan.unhealed}
     assert verify(plan), f"seed {seed}: {verify(plan).violations}"
     for (topic, partition, before), (_, _, after) in zip(plan.before.rows(), plan.assignment.rows(), strict=True):
         place = f"seed {seed}: {topic}-{partition} {before} -> {after}"
@@ -117,7 +117,7 @@ def _check(seed: int, plan: Replan) -> None:
         assert lost <= set(before), place
         assert ((topic, partition) in waiting) == bool(lost) == (len(before) > room), place
         if lost:
-            assert waiting[topic, partition] == Waiting(topic, partition, len(before), room), place
+            assert waiting[topic, partition] == Unhealed(topic, partition, len(before), room), place
             known = {b.id for b in terms.brokers}
             assert takers <= set(after) or (after == before and not lost <= known), place
 
@@ -128,14 +128,14 @@ def test_all_that_can_be_healed_is_healed(mode: Mode) -> None:
     for seed, _, brokers, layout, terms in _clusters(160):
         plan = replan(layout, brokers, mode=mode, **terms)  # type: ignore[arg-type]
         _check(seed, plan)
-        waited += bool(plan.waiting) and bool(plan.moved_replicas)
+        waited += bool(plan.unhealed) and bool(plan.moved_replicas)
         again = replan(plan.assignment, brokers, mode=mode, **terms)  # type: ignore[arg-type]
         assert again.moved_replicas == 0, f"seed {seed}"
-        assert again.waiting == plan.waiting, f"seed {seed}"
+        assert again.unhealed == plan.unhealed, f"seed {seed}"
         more = [*brokers, *(Broker(100 + i, "r000") for i in range(6))]
         healed = replan(plan.assignment, more, mode=mode, **terms)  # type: ignore[arg-type]
         _check(seed, healed)
-        assert not healed.waiting, f"seed {seed}"
+        assert not healed.unhealed, f"seed {seed}"
     assert waited > 15
 
 
@@ -155,4 +155,4 @@ def test_a_budget_names_what_waits_all_the_same(mode: Mode) -> None:
         budget = int(rng.integers(0, 6))
         plan = replan(layout, brokers, mode=mode, max_moves=budget, **terms)  # type: ignore[arg-type]
         assert verify(plan), f"seed {seed}: {verify(plan).violations}"
-        assert plan.waiting == replan(layout, brokers, mode=mode, **terms).waiting  # type: ignore[arg-type]
+        assert plan.unhealed == replan(layout, brokers, mode=mode, **terms).unhealed  # type: ignore[arg-type]
