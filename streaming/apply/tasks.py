@@ -15,7 +15,7 @@ import numpy as np
 
 from streaming.errors import ApplyError
 from streaming.planning.state import MOVING_KINDS
-from streaming.record.version import PlanVersion
+from streaming.record.version import PlanVersion, fate_of_proposal
 
 Replicas = tuple[int, ...]
 Place = tuple[str, int]
@@ -136,21 +136,6 @@ def _why_not(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
         return f"it is of kind {version.kind} and asks for nothing on the cluster"
     undone = next((v for v in versions if v.kind == "rollback" and v.base_version == number), None)
     return f"it is rolled back by version {undone.plan_version}; carry that out" if undone else ""
-
-
-def fate_of_proposal(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
-    """What has become of a proposal, from all versions of its cluster, oldest first."""
-    number = version.plan_version
-    for later in versions:
-        if later.approval in ("approved", "rejected") and later.base_version == number:
-            if later.approval == "approved":
-                return f"it was approved as version {later.plan_version}; carry that out"
-            return f"it was rejected by version {later.plan_version}"
-        if later.supersedes == number and later.kind == "observation":
-            return f"since version {later.plan_version} the cluster is not as it was planned for: {later.cause}"
-        if later.supersedes == number:
-            return f"it is superseded by version {later.plan_version}, which came before it was approved"
-    return f"it waits for approval: replica-planner approve {version.cluster_id} {number} --digest {version.digest}"
 
 
 def tasks_of(versions: Sequence[PlanVersion], wanted: Collection[int]) -> list[Task]:

@@ -12,7 +12,7 @@ from streaming.cli.job import hand_over, make_event, wait_options
 from streaming.cli.main import conf_option
 from streaming.config import load_config
 from streaming.errors import InputError
-from streaming.record.version import PlanVersion, proposal_in
+from streaming.record.version import PlanVersion, fate_of_proposal, proposal_in
 
 _NO_PROPOSAL: Final = {
     "not_required": "it takes effect without",
@@ -45,8 +45,6 @@ def _check_waits(plan: PlanVersion, versions: Sequence[PlanVersion], digest: str
     Raises:
         InputError: the version does not wait for approval, or the digest is another plan's.
     """
-    from streaming.apply.tasks import fate_of_proposal
-
     name = f"version {plan.plan_version} of {plan.cluster_id}"
     if plan.approval != "proposed":
         raise InputError(f"{name} does not wait for approval: {_NO_PROPOSAL[plan.approval]}", path=name)

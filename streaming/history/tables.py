@@ -289,8 +289,8 @@ class History:
         if not reached or (isinstance(as_of, int) and reached != as_of):
             raise self._nothing(cluster, f"nothing as of {_shown(as_of)}")
         self._note_weighed(cluster, as_of, table)
-        noted = {reached, *_proposed_last(table)}
-        return _folded(cluster, table, versions_from_arrow(self.plans(_HEADLINE, Span(cluster, among=sorted(noted)))))
+        noted = Span(cluster, _proposed_last(table) or reached, reached)
+        return _folded(cluster, table, versions_from_arrow(self.plans(_HEADLINE, noted)))
 
     def _nothing(self, cluster: str, problem: str) -> HistoryError:
         known = self.plans(["created_at"], Span(cluster))
@@ -344,15 +344,15 @@ def _as_of(cluster: str, as_of: int | datetime | None) -> Span:
     return Span(cluster, last=as_of)
 
 
-def _proposed_last(table: pa.Table) -> list[int]:
-    """The newest version that says whether a proposal waits: see :attr:`PlanVersion.leaves_proposals`."""
-    tells = pc.and_(pc.not_equal(table["approval"], "reported"), pc.not_equal(table["kind"], "loads"))
-    found: list[int] = table["plan_version"].filter(tells)[-1:].to_pylist()
+def _proposed_last(table: pa.Table) -> int | None:
+    """The newest proposal, if nobody has decided on it; what came after it may have superseded it."""
+    decided = table.filter(pc.is_in(table["approval"], pa.array(["proposed", "approved", "rejected"])))[-1:]
+    (found,) = decided["plan_version"].to_pylist() if decided["approval"].to_pylist() == ["proposed"] else (None,)
     return found
 
 
 def _folded(cluster: str, table: pa.Table, noted: Iterable[PlanVersion]) -> ClusterState:
-    """The state after versions that stand in their order; ``noted`` are the headlines that count for more than it."""
+    """The state after versions that stand in their order; ``noted`` are the newest headlines, what is proposed too."""
     state = ClusterState(cluster)
     table = kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
     details = table.select(["broker_changes", "topic_changes"])

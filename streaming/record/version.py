@@ -195,3 +195,18 @@ def proposal_in(versions: Sequence[PlanVersion]) -> PlanVersion | None:
     """The version that waits for approval, of a cluster's versions, oldest first."""
     last = next((version for version in reversed(versions) if not version.leaves_proposals), None)
     return last if last is not None and last.approval == "proposed" else None
+
+
+def fate_of_proposal(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
+    """What has become of a proposal, from all versions of its cluster, oldest first."""
+    number = version.plan_version
+    for later in versions:
+        if later.approval in ("approved", "rejected") and later.base_version == number:
+            if later.approval == "approved":
+                return f"it was approved as version {later.plan_version}; carry that out"
+            return f"it was rejected by version {later.plan_version}"
+        if later.supersedes == number and later.kind == "observation":
+            return f"since version {later.plan_version} the cluster is not as it was planned for: {later.cause}"
+        if later.supersedes == number:
+            return f"it is superseded by version {later.plan_version}, which came before it was approved"
+    return f"it waits for approval: replica-planner approve {version.cluster_id} {number} --digest {version.digest}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from streaming.history.tables import History
 from streaming.report.data import report_data
-from streaming.report.story import told
+from streaming.report.story import Line, standing, told
 
 
 def write_report(history: History, cluster: str, version: int | None = None) -> str:
@@ -30,8 +30,10 @@ def page(data: dict[str, Any]) -> str:
     parts = files(__package__)
     plan = data["plan"]
     title = f"{data['cluster']} version {plan['version']}: {plan['kind']}"
+    title += "" if plan["effective"] else f" ({plan['approval']})"
     values = {
         "title": escape(title),
+        "now": "".join(map(_line, standing(data["cluster"], data["now"]))),
         "story": "".join(f"<p>{escape(sentence)}</p>" for sentence in told(data)),
         "style": (parts / "report.css").read_text(encoding="utf-8"),
         "library": get_plotlyjs(),
@@ -40,3 +42,9 @@ def page(data: dict[str, Any]) -> str:
     }
     text = (parts / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{ (\w+) \}\}", lambda place: values[place[1]], text)
+
+
+def _line(line: Line) -> str:
+    name, text, urgent = line
+    mark = ' class="urgent"' if urgent else ""
+    return f"<dt>{escape(name)}</dt><dd{mark}>{escape(text)}</dd>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 from placement import Load
 from placement.model import NO_BROKER, Int32Array
 from streaming.config import Policy
+from streaming.history.health import counts
 from streaming.history.pruning import Span
 from streaming.history.tables import History
 from streaming.history.unhealed import unhealed_rows
 from streaming.planning.state import ClusterState
 from streaming.record.folding import flat_moves
 from streaming.record.moves import canonical, load_after, matrices
-from streaming.record.version import EFFECTIVE, MEMBERS, BrokerRecord, PlanVersion
+from streaming.record.version import EFFECTIVE, MEMBERS, Balance, BrokerRecord, PlanVersion, fate_of_proposal
 from streaming.report.weights import load_data
 
 LONGEST_TIMELINE: Final = 200
@@ -27,6 +29,9 @@ LONGEST_TIMELINE: Final = 200
 
 LONGEST_TABLE: Final = 200
 """Moves that are listed one by one."""
+
+LONGEST_PROGRESS: Final = 3
+"""Versions under way that are named."""
 
 LARGEST_MATRIX: Final = 40
 """Brokers that a from-to matrix has room for; more are shown by rack."""
@@ -48,7 +53,8 @@ def report_data(history: History, cluster: str, version: int | None) -> dict[str
     unhealed = unhealed_rows(history.state(cluster, version), Policy.from_json(plan.policy))
     return {
         "cluster": cluster,
-        "plan": _plan(plan),
+        "now": _now(history, headlines[-1]),
+        "plan": _plan(plan) | {"fate": fate_of_proposal(plan, headlines) if plan.approval == "proposed" else ""},
         "brokers": [
             {"id": b.broker_id, "rack": b.rack or "no rack", "state": b.state, "capacity": b.capacity} for b in brokers
         ],
@@ -71,6 +77,30 @@ def _counts(counted: Any, brokers: list[BrokerRecord]) -> list[int]:
     return found
 
 
+def _now(history: History, newest: PlanVersion) -> dict[str, Any]:
+    """How the cluster stands, whatever version the page is about."""
+    cluster = newest.cluster_id
+    actual = history.actual(cluster)
+    state, members = actual.planned, actual.state.members()
+    proposal = state.proposal
+    standings = {v: each for (_, v), each in history.standings(cluster).items() if each.state != "completed"}
+    return {
+        "version": newest.plan_version,
+        "at": _moment(newest.created_at),
+        "proposal": proposal and {"version": proposal.plan_version, "cause": proposal.cause},
+        "progress": [{"version": v, "text": str(each)} for v, each in sorted(standings.items())[-LONGEST_PROGRESS:]],
+        "waiting": {"partitions": len(actual.waiting), "versions": actual.versions},
+        "stopped": state.stopped,
+        "partitions": counts(actual.state, Policy.from_json(newest.policy).min_insync_replicas),
+        "members": len(members),
+        "away": [{"id": b.broker_id, "state": b.state} for b in members if b.state != "alive"],
+    }
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
 def _plan(plan: PlanVersion) -> dict[str, Any]:
     n = plan.numbers
     return {
@@ -79,7 +109,9 @@ def _plan(plan: PlanVersion) -> dict[str, Any]:
         "kind": plan.kind,
         "cause": plan.cause,
         "approval": plan.approval,
-        "created_at": f"{plan.created_at:%Y-%m-%d %H:%M:%S} UTC",
+        "created_at": _moment(plan.created_at),
+        "effective": plan.effective,
+        "sides": ["before", "after" if plan.effective else "as " + plan.approval],
         "moved": n.moved_replicas,
         "bound": n.lower_bound,
         "optimal": n.optimal,
@@ -144,14 +176,20 @@ def _timeline(history: History, cluster: str, headlines: list[PlanVersion]) -> d
                 "kind": v.kind,
                 "cause": v.cause,
                 "approval": v.approval,
+                "effective": v.effective,
                 "moved": v.numbers.moved_replicas,
-                "low": v.numbers.after.replicas_min,
-                "high": v.numbers.after.replicas_max,
+                "low": _balance(v).replicas_min,
+                "high": _balance(v).replicas_max,
                 "changes": changes.get(v.plan_version, []),
             }
             for v in headlines
         ],
     }
+
+
+def _balance(version: PlanVersion) -> Balance:
+    """The balance once the version is there: that of a proposal changes nothing."""
+    return version.numbers.after if version.effective else version.numbers.before
 
 
 def _changes(table: pa.Table) -> dict[int, list[list[int]]]:

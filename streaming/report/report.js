@@ -16,7 +16,11 @@
     element(id).setAttribute("aria-label", spoken);
     return Plotly.react(id, traces, shape, options);
   };
+  // What is not in effect is not drawn as if it were: its side is called "as proposed".
+  const sides = data.plan.sides;
+  const go = data.plan.effective ? "go" : "would go";
   const labels = data.brokers.map((b) => `broker ${b.id}, rack ${b.rack}, ${b.state}`);
+  const proposed = (side) => (side && !data.plan.effective ? { pattern: { shape: "/" } } : {});
   const range = (values) => (values.length ? `${Math.min(...values)} to ${Math.max(...values)}` : "none");
 
   // A few brokers are bars; many are lines, the fullest first, so that the shape can be seen.
@@ -27,9 +31,9 @@
     return values.map((counts, side) => ({
       name: words[side], y: order.map((i) => counts[i]), text: order.map((i) => labels[i]),
       x: many ? order.map((_, n) => n + 1) : order.map((i) => String(data.brokers[i].id)),
-      hovertemplate: "%{text}: %{y}<extra>" + words[side] + "</extra>",
+      hovertemplate: "%{text}: %{y}<extra>" + words[side] + "</extra>", textposition: many ? undefined : "none",
       type: many ? "scatter" : "bar", mode: many ? "lines" : undefined,
-      line: many ? { width: 1.5 } : undefined, marker: { color: colour(`--${names[side]}`) },
+      line: many ? { width: 1.5 } : undefined, marker: { color: colour(`--${names[side]}`), ...proposed(side) },
     }));
   };
   const brokerAxis = () => axis(many ? "brokers, the fullest first" : "broker", many ? {} : { type: "category" });
@@ -37,9 +41,9 @@
   const drawLoad = () => {
     for (const name of ["replicas", "leaders"]) {
       const values = data[name];
-      draw(name, perBroker(name, values, ["before", "after"]),
+      draw(name, perBroker(name, values, sides),
         layout(name === "replicas" ? "Replicas" : "Preferred leaders", { xaxis: brokerAxis(), yaxis: axis("", { rangemode: "tozero" }), barmode: "group" }),
-        `${name} per broker on ${data.brokers.length} brokers: ${range(values[0])} before, ${range(values[1])} after`);
+        `${name} per broker on ${data.brokers.length} brokers: ${range(values[0])} before, ${range(values[1])} ${sides[1]}`);
     }
   };
   // A share is what racks and capacities let a broker carry; within the trigger nothing is done.
@@ -50,24 +54,26 @@
     const names = { disk: "Bytes on disk", bytes_in: "Bytes in a second", bytes_out: "Bytes out a second", cpu: "CPU" };
     const line = (y) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: colour("--mark"), width: 1, dash: "dot" } });
     resources.forEach((name, k) => {
+      element(`load-${name}`).hidden = loads[0][k].every((load) => load === 0);
+      if (element(`load-${name}`).hidden) return;
       const order = ids.map((_, i) => i);
       if (many) order.sort((a, b) => parts[0][k][b] - parts[0][k][a]);
       const traces = ["before", "after"].map((side, n) => ({
-        name: side, y: order.map((i) => parts[n][k][i]), x: many ? order.map((_, place) => place + 1) : order.map((i) => String(ids[i])),
-        text: order.map((i) => `broker ${ids[i]}: ${loads[n][k][i].toLocaleString("en")}`), hovertemplate: `%{text}, %{y} %<extra>${side}</extra>`,
-        type: many ? "scatter" : "bar", mode: many ? "lines" : undefined, line: many ? { width: 1.5 } : undefined, marker: { color: colour(`--${side}`) },
+        name: sides[n], y: order.map((i) => parts[n][k][i]), x: many ? order.map((_, place) => place + 1) : order.map((i) => String(ids[i])),
+        text: order.map((i) => `broker ${ids[i]}: ${loads[n][k][i].toLocaleString("en")}`), hovertemplate: `%{text}, %{y} %<extra>${sides[n]}</extra>`,
+        type: many ? "scatter" : "bar", mode: many ? "lines" : undefined, line: many ? { width: 1.5 } : undefined, marker: { color: colour(`--${side}`), ...proposed(n) }, textposition: many ? undefined : "none",
       }));
       draw(`load-${name}`, traces,
         layout(names[name], { xaxis: brokerAxis(), yaxis: axis("% of the share", { rangemode: "tozero" }), barmode: "group", shapes: [line(100 - trigger), line(100 + trigger)] }),
-        `${names[name]} on ${ids.length} brokers, in per cent of their shares: ${range(parts[0][k])} before, ${range(parts[1][k])} after`);
+        `${names[name]} on ${ids.length} brokers, in per cent of their shares: ${range(parts[0][k])} before, ${range(parts[1][k])} ${sides[1]}`);
     });
   };
   const drawRacks = () => {
     const racks = [...new Set(data.brokers.map((b) => b.rack))].sort();
     const sums = data.replicas.map((counts) => racks.map((rack) => data.brokers.reduce((sum, b, i) => sum + (b.rack === rack ? counts[i] : 0), 0)));
-    draw("rack-chart", sums.map((y, side) => ({ type: "bar", name: ["before", "after"][side], x: racks, y, marker: { color: colour(["--before", "--after"][side]) } })),
+    draw("rack-chart", sums.map((y, side) => ({ type: "bar", name: sides[side], x: racks, y, marker: { color: colour(["--before", "--after"][side]), ...proposed(side) } })),
       layout("Replicas per rack", { xaxis: axis("rack", { type: "category" }), yaxis: axis(""), barmode: "group" }),
-      `replicas per rack: ${racks.map((rack, i) => `${rack} ${sums[0][i]} before, ${sums[1][i]} after`).join("; ")}`);
+      `replicas per rack: ${racks.map((rack, i) => `${rack} ${sums[0][i]} before, ${sums[1][i]} ${sides[1]}`).join("; ")}`);
   };
   const drawMatrix = () => {
     const { by, labels: names, counts } = data.matrix;
@@ -77,8 +83,8 @@
     const total = counts.flat().reduce((a, b) => a + b, 0);
     draw("matrix", [{ type: "heatmap", z: counts, x: names, y: names, colorscale: [[0, colour("--paper")], [1, colour("--after")]], xgap: 1, ygap: 1,
       hovertemplate: `from ${by} %{y} to ${by} %{x}: %{z} replicas<extra></extra>` }],
-      layout(`Replicas from ${by} to ${by}`, { height: 420, xaxis: axis(`to ${by}`, { type: "category" }), yaxis: axis(`from ${by}`, { type: "category", autorange: "reversed" }) }),
-      `${total} replicas go from one broker to another, between ${names.length} ${by}s`);
+      layout(`Replicas that ${go} from ${by} to ${by}`, { height: 420, xaxis: axis(`to ${by}`, { type: "category" }), yaxis: axis(`from ${by}`, { type: "category", autorange: "reversed" }) }),
+      `${total} replicas ${go} from one broker to another, between ${names.length} ${by}s`);
   };
   const drawWaves = () => {
     element("wave-section").hidden = data.waves.length === 0;
@@ -112,7 +118,7 @@
   };
   const show = (index) => {
     const v = versions[index];
-    const sentence = `Version ${v.version}, ${v.at} UTC, ${v.kind}${v.approval === "not_required" ? "" : ` (${v.approval})`}: ${v.cause}. ${v.moved} replicas moved.`;
+    const sentence = `Version ${v.version}, ${v.at} UTC, ${v.kind}${v.approval === "not_required" ? "" : ` (${v.approval})`}: ${v.cause}. ${v.moved} replicas ${v.effective ? "moved" : "would move"}.`;
     element("shown").value = String(v.version);
     element("slider").setAttribute("aria-valuetext", sentence);
     element("told").textContent = sentence;
@@ -143,11 +149,11 @@
       for (const value of row) line.insertCell().textContent = String(value);
     }
   };
-  fill("brokers", ["broker", "rack", "state", "replicas before", "after", "leaders before", "after"],
+  fill("brokers", ["broker", "rack", "state", "replicas before", sides[1], "leaders before", sides[1]],
     data.brokers.map((b, i) => [b.id, b.rack, b.state, data.replicas[0][i], data.replicas[1][i], data.leaders[0][i], data.leaders[1][i]]),
     "Replicas and preferred leaders per broker");
   const hottest = data.loads && data.loads.hottest;
-  fill("moves", ["topic", "partition", "before", "after", "reason", ...(hottest ? ["bytes copied", `takes off broker ${hottest.broker}, of its ${hottest.load.toLocaleString("en")} ${hottest.resource}`] : [])],
+  fill("moves", ["topic", "partition", ...sides, "reason", ...(hottest ? ["bytes copied", `takes off broker ${hottest.broker}, of its ${hottest.load.toLocaleString("en")} ${hottest.resource}`] : [])],
     data.moves.map((m, i) => [m.topic, m.partition, m.before.join(", ") || "–", m.after.join(", ") || "–", m.reason,
       ...(hottest ? data.loads.moves[i].map((n) => n.toLocaleString("en")) : [])]),
     data.moves.length < data.plan.partitions ? `The first ${data.moves.length} of ${data.plan.partitions} changed partitions` : "All changed partitions");

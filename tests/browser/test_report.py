@@ -90,12 +90,13 @@ def drawn(page: Page, chart: str) -> int:
 
 def test_it_renders_every_chart(opened: Opened) -> None:
     page = opened.page
-    for chart in ("replicas", "leaders", "load-disk", "load-cpu", "rack-chart", "matrix", "timeline", "then"):
+    for chart in ("replicas", "leaders", "load-disk", "rack-chart", "matrix", "timeline", "then"):
         assert drawn(page, chart) > 0, chart
         assert page.locator(f"#{chart}").get_attribute("aria-label"), chart
     assert "rebalance requested by event <b>even</b>" in page.locator("section").first.inner_text()
     assert f"on {opened.brokers + 1} brokers" in str(page.locator("#replicas").get_attribute("aria-label"))
     assert page.locator("#brokers tbody tr").count() == opened.brokers + 1
+    assert page.locator("#load-cpu").is_hidden(), "nobody observed any"
     assert f"Bytes on disk on {opened.brokers} brokers" in str(page.locator("#load-disk").get_attribute("aria-label"))
     header = page.locator("#moves thead th").all_text_contents()
     assert header[5] == "bytes copied"
@@ -104,6 +105,34 @@ def test_it_renders_every_chart(opened: Opened) -> None:
     assert int(first[5].replace(",", "")) > 0
     names = page.evaluate("JSON.parse(document.getElementById('data').textContent).brokers.map(b => b.rack)")
     assert "</script>r0" in names
+
+
+def test_a_proposal_is_not_drawn_as_done(opened: Opened) -> None:
+    page = opened.page
+    assert page.locator("h1").inner_text() == "c version 7: rebalance (proposed)"
+    for chart in ("replicas", "leaders", "load-disk", "rack-chart"):
+        names = page.evaluate(f"document.getElementById('{chart}').data.map((trace) => trace.name)")
+        assert names == ["before", "as proposed"], chart
+    versions = page.evaluate("JSON.parse(document.getElementById('data').textContent).timeline.versions")
+    assert [versions[-1][side] for side in ("low", "high")] == [versions[-2][side] for side in ("low", "high")]
+    assert "replicas would move" in page.locator("#told").inner_text()
+
+
+def test_it_begins_with_how_the_cluster_is(opened: Opened) -> None:
+    lines = opened.page.locator("dl")
+    said = dict(zip(lines.locator("dt").all_inner_texts(), lines.locator("dd").all_inner_texts(), strict=True))
+    partitions = said.pop("Partitions")
+    assert partitions.endswith(" not preferred")
+    assert not partitions.startswith("0 under replicated"), "broker 3 is dead, and its heal is not carried out"
+    assert said.pop("Carrying out").endswith(" partitions are not where they are planned (versions 4)")
+    assert said == {
+        "Newest version": "7, of 2026-01-01 00:42:00 UTC",
+        "Planning": "not stopped",
+        "Waits for approval": "version 7: rebalance requested by event <b>even</b>",
+        "Brokers": f"{opened.brokers + 1}: broker 3 dead",
+    }
+    urgent = lines.locator("dd.urgent").all_inner_texts()
+    assert len(urgent) == 4
 
 
 def test_the_slider_goes_through_the_history_by_keyboard(opened: Opened) -> None:
@@ -132,7 +161,7 @@ def test_the_counts_at_the_end_are_those_of_the_layout(opened: Opened) -> None:
 def test_a_screen_reader_finds_its_way(opened: Opened) -> None:
     page = opened.page
     assert page.locator("html").get_attribute("lang") == "en"
-    assert page.locator("h1").inner_text() == page.title() == "c version 7: rebalance"
+    assert page.locator("h1").inner_text() == page.title() == "c version 7: rebalance (proposed)"
     assert page.locator("main").count() == page.locator("h1").count() == 1
     assert [page.locator("label[for=slider]").count(), page.locator("[aria-live=polite]").count()] == [1, 1]
     page.keyboard.press("Tab")

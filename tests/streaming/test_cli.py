@@ -287,11 +287,17 @@ def test_a_decision_that_the_job_would_refuse_is_refused_at_once(
     assert submitted(tmp_path) == []
 
 
-def test_loads_and_reports_leave_a_proposal_waiting(run: Run, history: Driver, tmp_path: Path) -> None:
+def test_loads_and_leaders_that_are_seen_leave_a_proposal_waiting(run: Run, history: Driver, tmp_path: Path) -> None:
     weighed = [{"topic": "t", "partition": 0, "size": 1000}]
-    seen = history.batch(history.event("load_observed", partitions=weighed, minute=5), minute=5)
+    row = history.layout()["t"][0]
+    led = [{"topic": "t", "partition": 0, "replicas": row, "leader": row[0], "isr": row}]
+    seen = history.batch(
+        history.event("load_observed", partitions=weighed, minute=5),
+        history.event("assignment_observed", partitions=led, minute=6),
+        minute=6,
+    )
     write_batches(tmp_path / ".data/tables", seen)
-    assert [version.kind for version in seen.versions] == ["loads"]
+    assert [version.kind for version in seen.versions] == ["loads", "observation"]
     assert "version 5 waits for approval" in run("status").stdout
     assert run("approve", "c", 5, "--digest", history.journal[4].digest).exit_code == 0
 

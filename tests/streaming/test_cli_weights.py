@@ -116,7 +116,7 @@ def test_the_report_tells_of_loads_and_of_what_each_move_buys(run: Run, driver: 
     assert loads["hottest"] == {"broker": 1, "resource": "disk", "load": 80 * GB}
     # What all moves together take off the hottest broker is what it carries less after them.
     assert sum(relief for _, relief in loads["moves"]) == loads["loads"][0][0][0] - loads["loads"][1][0][0]
-    assert f"It copies {numbers.moved_bytes:,} bytes; at least {numbers.lower_bound_bytes:,} by" in told(data)[2]
+    assert f"It would copy {numbers.moved_bytes:,} bytes; at least {numbers.lower_bound_bytes:,} by" in told(data)[2]
     assert told(data)[3].startswith("Hot brokers: broker 1 from 214 to ")
     assert "no plan with this balance" not in told(data)[1]
     assert report_data(history, "c", 2)["loads"] is None
