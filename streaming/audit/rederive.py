@@ -24,7 +24,7 @@ from streaming.planning.soundness import check_moves
 from streaming.planning.state import ClusterState
 from streaming.record.moves import digest
 from streaming.record.seal import seal_of
-from streaming.record.version import HELD, BrokerRecord, EventRecord, PlanVersion
+from streaming.record.version import HELD, SET_ASIDE, SUSPECT, BrokerRecord, EventRecord, PlanVersion
 
 
 class Batch(NamedTuple):
@@ -176,24 +176,36 @@ class ClusterAudit:
         return ClusterWork(self.cluster_id, lines, now, batch_time, _policy(versions[0].policy))
 
     def _planned(self, work: ClusterWork, batch: Batch, versions: Sequence[PlanVersion]) -> ClusterResult:
-        stop = next((version for version in versions if version.kind == "stop"), None)
+        refused = {event.sequence: event.reason for event in self.refused.get(batch, ())}
+        stops = [version for version in versions if version.kind == "stop"]
         try:
-            if stop is None:
+            if not stops and not any(reason.startswith(SET_ASIDE) for reason in refused.values()):
                 return plan_alone(self.state, work, self._find)
-            return self._stopped(work, batch, stop)
+            return self._with_faults(work, refused, stops)
         except Exception as error:
             raise NotTheSame(f"its batch cannot be planned again: {type(error).__name__}: {error}") from error
 
-    def _stopped(self, work: ClusterWork, batch: Batch, stop: PlanVersion) -> ClusterResult:
+    def _with_faults(
+        self, work: ClusterWork, refused: Mapping[int | None, str], stops: Sequence[PlanVersion]
+    ) -> ClusterResult:
         """A fault of the planner is a fact, as an event is: it is taken where it happened."""
         planner = ClusterPlanner(self.state, work.policy, work.batch_time, self._find)
-        held = {event.sequence for event in self.refused.get(batch, ()) if event.reason.startswith(HELD)}
+        waiting = iter(stops)
         for line in work.lines:
-            if line.sequence in held and not self.state.stopped:
-                planner.stop(stop.cause)
-            planner.handle(line)
-        if not self.state.stopped:
-            planner.stop(stop.cause)
+            reason = refused.get(line.sequence, "")
+            if reason.startswith(HELD) and not self.state.stopped:
+                stop = next(waiting)
+                planner.stop_with(stop.cause, stop.broker_changes, stop.load_deadline)
+            if reason.startswith(SUSPECT):
+                planner.suspect(line, reason.removeprefix(SUSPECT))
+            elif reason.startswith(SET_ASIDE) and line.event is not None:
+                planner.advance(min(line.event.occurred_at, work.batch_time))
+                planner.set_aside(line, reason.removeprefix(SET_ASIDE))
+            else:
+                planner.handle(line)
+        for stop in waiting:
+            planner.stop_with(stop.cause, stop.broker_changes, stop.load_deadline)
+        planner.advance(work.now)
         unplanned = planner.finish()
         return ClusterResult(planner.versions, unplanned, planner.progress)
 

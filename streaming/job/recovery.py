@@ -28,7 +28,7 @@ from streaming.record.schemas import (
     QUARANTINE,
     Table,
 )
-from streaming.record.version import HELD, BrokerRecord, PlanVersion
+from streaming.record.version import HELD, SUSPECT, BrokerRecord, PlanVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,7 +142,7 @@ def _deadlines(journal: pa.Table) -> dict[str, datetime]:
     for cluster, changed in zip(ordered["cluster_id"].to_pylist(), ordered["broker_changes"].to_pylist(), strict=True):
         for broker in changed:
             brokers[cluster, broker["broker_id"]] = broker["deadline"]
-    settling = ordered.filter(pc.is_in(ordered["kind"], pa.array(["loads", "rebalance"])))
+    settling = ordered.filter(pc.is_in(ordered["kind"], pa.array(["loads", "rebalance", "stop"])))
     loads = dict(zip(settling["cluster_id"].to_pylist(), settling["load_deadline"].to_pylist(), strict=True))
     earliest: dict[str, datetime] = {}
     for cluster, deadline in [*((name, found) for (name, _), found in brokers.items()), *loads.items()]:
@@ -242,7 +242,10 @@ def _take_seen(
     columns = ["cluster_id", "event_id", "outcome", "reason", "app_id", "batch_id"]
     known = tables.read(spark, QUARANTINE, columns, clusters=list(states))
     unfinished = pc.and_(pc.equal(known["app_id"], app_id), pc.greater_equal(known["batch_id"], batch_id))
+    usable = pc.and_not(pc.is_valid(known["event_id"]), unfinished)
     again = pc.or_(pc.equal(known["outcome"], "malformed"), pc.starts_with(known["reason"], HELD))
-    usable = pc.and_not(pc.is_valid(known["event_id"]), again)
-    for row in known.filter(pc.and_not(usable, unfinished)).select(["cluster_id", "event_id"]).to_pylist():
+    suspect = pc.starts_with(known["reason"], SUSPECT)
+    for row in known.filter(pc.and_not(usable, again)).select(["cluster_id", "event_id"]).to_pylist():
         states[row["cluster_id"]].seen.add(row["event_id"])
+    for row in known.filter(pc.and_(usable, suspect)).select(["cluster_id", "event_id"]).to_pylist():
+        states[row["cluster_id"]].suspects.add(row["event_id"])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 import pyarrow as pa
 
@@ -15,6 +17,8 @@ from streaming.planning.decisions.decision import History
 from streaming.planning.planner import ClusterPlanner, record
 from streaming.planning.state import ClusterState
 from streaming.record.version import EventRecord, PlanVersion
+
+_log: Final = logging.getLogger(__name__)
 
 NEVER = -1
 """No batch of this query is in the journal yet."""
@@ -208,29 +212,47 @@ def divide(
 
 
 def plan_cluster(memory: Memory, work: ClusterWork, history: History) -> ClusterResult:
-    """Plan one cluster. A fault of the planner stops this cluster, visibly, and nothing else."""
-    reached = 0
-    planner = _planner(memory.clusters[work.cluster_id], work, history)
-    try:
-        for line in work.lines:
-            planner.handle(line)
-            reached += 1
-        planner.advance(work.now)
-        return _finished(planner)
-    except Exception as error:
-        return _stopped(memory, work, history, reached, error)
+    """Plan one cluster. A fault of the planner stops this cluster, visibly, and nothing else.
+
+    What fails is planned again up to the fault, on a state that the fault did not touch. A line that fails a second
+    time, when the cluster was resumed, is set aside.
+    """
+    faults: dict[int, tuple[str, datetime | None]] = {}
+    while True:
+        planner = _planner(memory.clusters[work.cluster_id], work, history)
+        at = 0
+        try:
+            for at, line in enumerate(work.lines):
+                _handle(planner, line, *faults.get(at, ("", None)))
+            at = len(work.lines)
+            if at in faults:
+                _handle(planner, None, *faults[at])
+            planner.advance(work.now)
+            return _finished(planner)
+        except Exception as error:
+            if at in faults:
+                raise
+            place = work.lines[at].place if at < len(work.lines) else "the end of the batch"
+            _log.exception("cluster %s: the planner failed at %s", work.cluster_id, place)
+            faults[at] = f"{type(error).__name__}: {error}", planner.passing
+            memory.reload(work.cluster_id)
 
 
-def _stopped(memory: Memory, work: ClusterWork, history: History, reached: int, error: Exception) -> ClusterResult:
-    """Plan again up to what failed, on a state that the failure did not touch; keep the rest for later."""
-    planner = _planner(memory.reload(work.cluster_id), work, history)
-    for line in work.lines[:reached]:
+def _handle(planner: ClusterPlanner, line: Line | None, fault: str, passing: datetime | None) -> None:
+    """Take a line in that may be known to fail, by itself or because of the time that passes before it."""
+    event = line.event if line else None
+    if fault and (passing or event is None):
+        planner.stop(f"stopped when time passed: {fault}", passing)
+    elif fault and line and event and event.event_id in planner.state.suspects:
+        planner.advance(min(event.occurred_at, planner.batch_time))
+        planner.set_aside(line, fault)
+        return
+    elif fault and line:
+        planner.stop(f"stopped at {line.place}: {fault}")
+        planner.suspect(line, fault)
+        return
+    if line:
         planner.handle(line)
-    at = f"at {work.lines[reached].place}" if reached < len(work.lines) else "when time passed"
-    planner.stop(f"stopped {at}: {type(error).__name__}: {error}")
-    for line in work.lines[reached:]:
-        planner.handle(line)
-    return _finished(planner)
 
 
 def _planner(state: ClusterState, work: ClusterWork, history: History) -> ClusterPlanner:

@@ -56,7 +56,7 @@ from streaming.planning.state import ClusterState
 from streaming.record.loads import BrokerLimits
 from streaming.record.moves import TopicMoves, change_of, digest
 from streaming.record.seal import seal_of
-from streaming.record.version import HELD, Balance, EventRecord, Numbers, PlanVersion
+from streaming.record.version import HELD, SET_ASIDE, SUSPECT, Balance, BrokerRecord, EventRecord, Numbers, PlanVersion
 
 _COLLECTED: Final = ("topics", "membership", "loads")
 """Kinds that move nothing: several in a row share a version."""
@@ -93,6 +93,7 @@ class ClusterPlanner:
     Attributes:
         versions: the plan versions made so far, oldest first.
         progress: reports of executors, to be kept in ``plan_progress``.
+        passing: until when deadlines are passing right now; still there where that failed.
     """
 
     state: ClusterState
@@ -101,6 +102,7 @@ class ClusterPlanner:
     history: History
     versions: list[PlanVersion] = field(default_factory=list)
     progress: list[PlanProgress] = field(default_factory=list)
+    passing: datetime | None = None
     _settled: list[EventRecord] = field(default_factory=list)
     _refused: list[EventRecord] = field(default_factory=list)
     _open: list[Decision] = field(default_factory=list)
@@ -213,6 +215,7 @@ class ClusterPlanner:
 
     def advance(self, now: datetime) -> None:
         """Let deadlines pass that are not after ``now``; those of one burst pass together, at the last of them."""
+        self.passing = now
         while not self.state.stopped:
             settled = self.state.load_deadline
             if burst := next_burst(self.state.deadlines(), self.policy.settle_time, now):
@@ -221,7 +224,8 @@ class ClusterPlanner:
                 self._close()  # it may be what a proposal no longer holds for
                 self._accept(loads_settled(self.state, self.policy), [])
             else:
-                return
+                break
+        self.passing = None
 
     def _accept(self, decision: Decision, events: list[EventRecord]) -> None:
         """Make the decision part of the state and of a version."""
@@ -240,7 +244,7 @@ class ClusterPlanner:
             decision = self._forgetting(decision)
             self.state.apply(decision.brokers, decision.topics, decision.moves)
             self.state.loads.take(decision.loads, decision.limits)
-        if decision.kind in ("loads", "rebalance"):
+        if decision.kind in ("loads", "rebalance", "stop"):
             self.state.load_deadline = decision.load_deadline
         self._open.append(decision)
         self._open_events += events
@@ -291,9 +295,33 @@ class ClusterPlanner:
         self.versions.append(version)
         self._open, self._open_events = [], []
 
-    def stop(self, cause: str) -> None:
-        """Plan this cluster no further until it is resumed; what arrives is kept in quarantine."""
-        self._accept(Decision("stop", cause), [])
+    def stop(self, cause: str, passed: datetime | None = None) -> None:
+        """Plan this cluster no further until it is resumed; what arrives is kept in quarantine.
+
+        Where it is time that cannot pass, nothing is planned for the deadlines until then any more: the brokers are
+        what they are by then.
+        """
+        due = [b for b in self.state.deadlines() if passed and b.deadline and b.deadline <= passed]
+        settled = self.state.load_deadline
+        self.stop_with(
+            cause,
+            [replace(b, state="dead" if b.state == "failed" else b.state, deadline=None) for b in due],
+            None if passed and settled and settled <= passed else settled,
+        )
+
+    def stop_with(self, cause: str, brokers: Sequence[BrokerRecord], load_deadline: datetime | None) -> None:
+        """The same as it is on record."""
+        self._accept(Decision("stop", cause, brokers=brokers, load_deadline=load_deadline), [])
+
+    def suspect(self, line: Line, fault: str) -> None:
+        """Hold the line that has stopped the cluster."""
+        self._refused.append(record(line, "rejected", f"{SUSPECT}{fault}"))
+
+    def set_aside(self, line: Line, fault: str) -> None:
+        """Go on without a line that stopped the cluster once, and failed again when that was resumed."""
+        assert line.event is not None
+        self.state.seen.add(line.event.event_id)
+        self._refused.append(record(line, "rejected", f"{SET_ASIDE}{fault}"))
 
     def _superseded(self, decision: Decision) -> int | None:
         """The proposal that can no longer be approved once this version is there."""
@@ -338,7 +366,7 @@ class ClusterPlanner:
     def finish(self) -> list[EventRecord]:
         """Close the last version and return the events that no version records."""
         self._close()
-        self.state.remember(self._settled)
+        self.state.remember([*self._settled, *self._refused])
         if self.versions and self._settled:
             last = self.versions[-1]
             self.versions[-1] = replace(last, events=[*last.events, *self._settled])

@@ -20,7 +20,7 @@ from placement.model import NO_BROKER, Int32Array
 from placement.verify import Members
 from streaming.planning.known_loads import KnownLoads
 from streaming.record.moves import Roles, TopicMoves, no_replicas, unknown_roles
-from streaming.record.version import MEMBERS, Balance, BrokerRecord, EventRecord, PlanVersion, TopicChange
+from streaming.record.version import MEMBERS, SUSPECT, Balance, BrokerRecord, EventRecord, PlanVersion, TopicChange
 
 OVERHEAD: Final = 600
 """Bytes that Python takes for a topic, a broker or a clock, names included; measured."""
@@ -71,6 +71,8 @@ class _Live:
 class ClusterState:
     """What is known of one cluster after ``version``. ``stopped`` says why it is not planned, if it is not.
 
+    ``suspects`` are the events that stopped it, by id.
+
     ``moving`` are the last versions that moved replicas, newest first. ``load_deadline`` is when it is to be rebalanced
     by load, unless newer loads say otherwise.
     """
@@ -80,6 +82,7 @@ class ClusterState:
     brokers: dict[int, BrokerRecord] = field(default_factory=dict)
     topics: dict[str, TopicLayout] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
+    suspects: set[str] = field(default_factory=set)
     clocks: dict[str, datetime] = field(default_factory=dict)
     proposal: PlanVersion | None = None
     stopped: str = ""
@@ -124,7 +127,7 @@ class ClusterState:
             self.proposal = version if version.approval == "proposed" else None
         if version.effective and version.kind in MOVING_KINDS:
             self.moving = (version.plan_version, *self.moving[: _MOVING_KEPT - 1])
-        if version.kind in ("loads", "rebalance"):
+        if version.kind in ("loads", "rebalance", "stop"):
             self.load_deadline = version.load_deadline
         if version.kind in ("stop", "resume"):
             self.stopped = version.cause if version.kind == "stop" else ""
@@ -134,6 +137,8 @@ class ClusterState:
         for event in events:
             if event.event_id is not None and event.is_known:
                 self.seen.add(event.event_id)
+            if event.event_id is not None and event.reason.startswith(SUSPECT):
+                self.suspects.add(event.event_id)
             if event.outcome == "applied" and event.entity and event.occurred_at:
                 known = self.clocks.get(event.entity)
                 if known is None or event.occurred_at > known:

@@ -34,6 +34,12 @@ BrokerStatus = Literal["alive", "failed", "dead", "draining", "gone"]
 HELD: Final = "held: "
 """Begins the reason of an event that arrived while its cluster was stopped; it may be sent again."""
 
+SUSPECT: Final = HELD + "it stopped the cluster: "
+"""Begins the reason of the event that stopped its cluster; if it does so again, it is set aside."""
+
+SET_ASIDE: Final = "set aside: it stopped the cluster, and failed again: "
+"""Begins the reason of an event that a resumed cluster goes on without."""
+
 EFFECTIVE: Final = ("not_required", "approved")
 """Approvals of versions whose moves are part of the state."""
 

@@ -9,16 +9,19 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
+from streaming.audit.journal import verify_clusters
 from streaming.cli import cli
 from streaming.events import TopicCreated
+from streaming.history.tables import History
 from streaming.planning import planner as planner_module
-from streaming.planning.batch import plan_alone
+from streaming.planning.batch import BatchResult, plan_alone
 from streaming.planning.state import ClusterState
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
-from tests.streaming.driving import Driver, outcomes, reasons
+from tests.streaming.driving import T0, Driver, outcomes, reasons
 from tests.streaming.folding import assert_projected
 from tests.streaming.test_journal import facts
+from tests.streaming.writing import project, write_batches
 
 RACKS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
 
@@ -95,6 +98,68 @@ def test_a_fault_that_time_brings_stops_the_cluster_too(faulty: Driver, monkeypa
     (stopped,) = faulty.batch(minute=99).versions
     assert stopped.cause == "stopped when time passed: RuntimeError: no plan"
     assert not faulty.batch(minute=100).versions
+
+
+def test_a_line_that_fails_again_is_set_aside_and_the_held_ones_are_taken(
+    faulty: Driver, caplog: pytest.LogCaptureFixture
+) -> None:
+    poison, after = created(faulty, "poison"), created(faulty, "after")
+    faulty.batch(created(faulty, "before"), poison, after)
+    faulty.memory.clusters.clear()
+    caplog.clear()
+    resumed = faulty.batch(faulty.event("cluster_resumed", minute=2), poison, after)
+    assert [v.kind for v in resumed.versions] == ["resume", "topics"]
+    assert reasons(resumed) == {
+        "poison": "set aside: it stopped the cluster, and failed again: ZeroDivisionError: half way through"
+    }
+    assert "half way through" in caplog.text
+    assert "Traceback" in caplog.text
+    assert sorted(faulty.layout()) == ["after", "before"]
+    faulty.memory.clusters.clear()
+    assert outcomes(faulty.batch(poison, after)) == {"poison": "duplicate", "after": "duplicate"}
+
+
+def test_two_lines_that_fail_are_told_apart(faulty: Driver) -> None:
+    lines = [created(faulty, "poison"), created(faulty, "between")]
+    other = faulty.event("topic_created", topic="poison", event_id="other", minute=1)
+    faulty.batch(*lines, other)
+    first = faulty.batch(faulty.event("cluster_resumed", minute=2), *lines, other)
+    assert [v.kind for v in first.versions] == ["resume", "topics", "stop"]
+    assert reasons(first)["other"] == "held: it stopped the cluster: ZeroDivisionError: half way through"
+    second = faulty.batch(faulty.event("cluster_resumed", minute=3, event_id="resume"), *lines, other)
+    assert [v.kind for v in second.versions] == ["resume"]
+    assert outcomes(second) == {"resume": "applied", "poison": "duplicate", "between": "duplicate", "other": "rejected"}
+
+
+def test_time_that_stopped_a_cluster_does_not_stop_it_again(faulty: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    faulty.batch(created(faulty, "t"), faulty.event("broker_left", broker_id=1, reason="failed", minute=1))
+
+    def fails(*_: object) -> None:
+        raise RuntimeError("no plan")
+
+    monkeypatch.setattr(planner_module, "deadline_passed", fails)
+    faulty.batch(created(faulty, "later", minute=99))
+    assert {b.state for b in faulty.memory.clusters["c"].brokers.values() if b.broker_id == 1} == {"dead"}
+    faulty.memory.clusters.clear()
+    resumed = faulty.batch(faulty.event("cluster_resumed", minute=100), created(faulty, "later", minute=99))
+    assert [v.kind for v in resumed.versions] == ["resume", "topics"]
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_what_was_set_aside_is_a_fact_to_the_audit(
+    faulty: Driver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mended: bool
+) -> None:
+    poison, after = created(faulty, "poison"), created(faulty, "after")
+    results = [faulty.batch(created(faulty, "before"), poison, after)]
+    results.append(faulty.batch(faulty.event("cluster_resumed", minute=2), poison, after))
+    joined = (v for v in faulty.journal if v.plan_version == 1 and v.cluster_id == "c")
+    started = BatchResult(1, T0, list(joined), [], [])
+    write_batches(tmp_path, started, *results)
+    project(tmp_path, [v for v in faulty.journal if v.cluster_id == "c"])
+    if mended:
+        monkeypatch.undo()
+    (found,) = verify_clusters(History(str(tmp_path)), ["c"])
+    assert found.difference is None
 
 
 def test_a_plan_made_elsewhere_leaves_the_same_state_and_the_same_versions() -> None:
