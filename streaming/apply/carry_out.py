@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, assert_never
 
@@ -135,11 +135,13 @@ class Run:
             self._is_done(place, row)
 
     def _move(self, wave: MoveWave) -> None:
-        def settle(place: Place, reason: str) -> None:
-            if reason:
-                self._failed[place] = reason
-                self.screen.say(f"{places_text([place])} is not moved: {reason}")
-            else:
+        def settle(ended: Mapping[Place, str]) -> None:
+            lost = {place: reason for place, reason in ended.items() if reason}
+            self._failed |= lost
+            for reason in dict.fromkeys(lost.values()):
+                places = [place for place in sorted(lost) if lost[place] == reason]
+                self.screen.say(f"{places_text(places)} {'is' if len(places) == 1 else 'are'} not moved: {reason}")
+            for place in sorted(ended.keys() - lost.keys()):
                 self._is_done(place, wanted[place])
 
         wanted = {move.place: move.after for move in wave.moves}

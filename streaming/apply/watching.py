@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -24,8 +24,8 @@ _MEASURED: Final = 1.0
 _UNCLEAR: Final = 10.0
 """Seconds for which a partition may be nowhere, because brokers learn of the end of a reassignment one by one."""
 
-Settle = Callable[[Place, str], None]
-"""Takes a partition that is done, or lost and why."""
+Settle = Callable[[Mapping[Place, str]], None]
+"""Takes the partitions that are done, or lost and why, of one look."""
 
 
 class StoppedError(Exception):
@@ -47,10 +47,11 @@ def watch(cluster: Cluster, wave: MoveWave, stopped: threading.Event, settle: Se
         if stopped.wait(POLL):
             raise StoppedError
         seen = cluster.see(topics)
-        for place, reason in _ended(cluster, still, seen, unclear).items():
+        ended = _ended(cluster, still, seen, unclear)
+        for place, reason in ended.items():
             del still[place]
             done.update(() if reason else (place,))
-            settle(place, reason)
+        settle(ended)
         now = time.monotonic()
         if now - measured >= _MEASURED or not still:
             measured = now
@@ -60,23 +61,20 @@ def watch(cluster: Cluster, wave: MoveWave, stopped: threading.Event, settle: Se
 
 def _begin(cluster: Cluster, wave: MoveWave, seen: Seen, settle: Settle) -> dict[Place, Move]:
     """Begin what can be begun; those that are under way then."""
-    still = {move.place: move for move in wave.moves}
+    lost: dict[Place, str] = {}
     for move in wave.moves:
         dead = [broker for broker in move.incoming if broker not in seen.alive]
         there = seen.partitions.get(move.place)
         if there and there.is_reassigned and set(there.target) not in (set(move.after), set(move.replaces)):
-            del still[move.place]
-            settle(move.place, f"somebody else moves it to {list(there.target)}")
+            lost[move.place] = f"somebody else moves it to {list(there.target)}"
         elif dead and not move.under_way:
-            del still[move.place]
-            settle(move.place, f"broker {dead[0]}, which is to get it, is not alive")
+            lost[move.place] = f"broker {dead[0]}, which is to get it, is not alive"
+    still = {move.place: move for move in wave.moves if move.place not in lost}
     new = {place: move for place, move in still.items() if not move.under_way}
     refused = cluster.choose_log_dirs({(*p, broker): path for p, move in new.items() for broker, path in move.log_dirs})
     refused |= cluster.reassign({place: move.after for place, move in new.items() if place not in refused})
-    for place, reason in refused.items():
-        del still[place]
-        settle(place, reason)
-    return still
+    settle(lost | refused)
+    return {place: move for place, move in still.items() if place not in refused}
 
 
 def _ended(cluster: Cluster, still: dict[Place, Move], seen: Seen, unclear: dict[Place, float]) -> dict[Place, str]:

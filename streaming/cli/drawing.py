@@ -32,7 +32,7 @@ def drawn(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> T
         width: columns of the terminal.
     """
     widths = [max(cell_len(row[n]) for row in (header, *rows)) for n in range(len(header))]
-    beside, under = _arranged(rows, widths, width - 1)
+    beside, under = _arranged(rows, widths, width - 2)
     right = [bool(rows) and all(_numeric(row[n]) for row in rows) for n in range(len(header))]
     indent = " " * min(widths[0] + _GAP + 1, NARROWEST)
 

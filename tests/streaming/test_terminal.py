@@ -104,7 +104,7 @@ def test_words_go_under_their_row_where_the_terminal_is_narrow() -> None:
 
 def test_words_are_folded_where_there_is_room_for_them() -> None:
     assert (
-        drawn(*PLANS, 120).plain
+        drawn(*PLANS, 121).plain
         == """\
  version  kind        cause                                       moves  bound  replicas        leaders         approval
  ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
