@@ -94,13 +94,15 @@ def _unhealed(before: Assignment, problem: Problem) -> tuple[Unhealed, ...]:
 
 
 def leaders_stay(terms: Terms, before: Assignment, state: State) -> BoolArray:
-    """Rows whose leader is not to change: of excluded topics, or unchanged so far; bool, shape ``(P,)``."""
+    """Rows whose leader is not to change: of excluded topics, short of brokers, or unchanged so far; shape ``(P,)``."""
     if not terms.lead_all_anew:
         result = np.ones(len(before), np.bool_)
         result[state.problem.row] = ~state.changed()
         return result
     excluded = np.array([t in terms.exclude_topics for t in before.topics], np.bool_)
-    return np.asarray(excluded[before.topic_index])
+    stuck = state.problem.short > 0
+    stuck[state.problem.row] = False
+    return np.asarray(excluded[before.topic_index] | stuck)
 
 
 def _elected(problem: Problem, index: Int32Array, fixed: BoolArray) -> Int32Array:

@@ -34,6 +34,7 @@ WAITING = {
     "what there is room for is copied": ("axxa", [], [[1, 2, 3]], [[1, 4, 2]], {0: 2}),
     "a copy that drains stays longest": ("adxa", [], [[1, 2, 3]], [[1, 4, 2]], {0: 2}),
     "no replica list names a new and a gone broker": ("a--a", [], [[1, 2, 3]], [[1, 2, 3]], {0: 2}),
+    "nor does another lead where a gone broker did": ("--a--a", [], [[1, 3, 2]], [[1, 3, 2]], {0: 2}),
     "a failed broker keeps its copy": ("axxaa", [2], [[1, 2, 3]], [[1, 2, 4]], {}),
 }
 
@@ -125,7 +126,7 @@ def _check(seed: int, plan: Replan) -> None:
 @pytest.mark.parametrize("mode", ["heal", "rebalance"])
 def test_all_that_can_be_healed_is_healed(mode: Mode) -> None:
     waited = 0
-    for seed, _, brokers, layout, terms in _clusters(160):
+    for seed, _, brokers, layout, terms in _clusters(100):
         plan = replan(layout, brokers, mode=mode, **terms)  # type: ignore[arg-type]
         _check(seed, plan)
         waited += bool(plan.unhealed) and bool(plan.moved_replicas)
@@ -136,12 +137,12 @@ def test_all_that_can_be_healed_is_healed(mode: Mode) -> None:
         healed = replan(plan.assignment, more, mode=mode, **terms)  # type: ignore[arg-type]
         _check(seed, healed)
         assert not healed.unhealed, f"seed {seed}"
-    assert waited > 15
+    assert waited > 10
 
 
 @pytest.mark.parametrize("mode", ["heal", "rebalance"])
 def test_by_load_as_well(mode: Mode) -> None:
-    for seed, rng, brokers, layout, terms in _clusters(40):
+    for seed, rng, brokers, layout, terms in _clusters(25):
         sizes = [PartitionLoad(t, p, int(rng.integers(1, 1000)), 1, 1) for t, p, _ in layout.rows()]
         loads = Loads.of(layout, sizes)
         plan = replan(layout, brokers, mode=mode, loads=loads, **terms)  # type: ignore[arg-type]
@@ -151,7 +152,7 @@ def test_by_load_as_well(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", ["heal", "rebalance"])
 def test_a_budget_names_what_waits_all_the_same(mode: Mode) -> None:
-    for seed, rng, brokers, layout, terms in _clusters(80):
+    for seed, rng, brokers, layout, terms in _clusters(50):
         budget = int(rng.integers(0, 6))
         plan = replan(layout, brokers, mode=mode, max_moves=budget, **terms)  # type: ignore[arg-type]
         assert verify(plan), f"seed {seed}: {verify(plan).violations}"
