@@ -102,3 +102,11 @@ def test_brokers_and_topics_that_are_not_there_bar_nothing() -> None:
     assert (
         replan(layout, brokers, mode="rebalance", loads=loads, keep_off={"t0": [99], "x": [1]}).digest == plain.digest
     )
+
+
+def test_one_usable_broker_that_a_budget_leaves_below_its_share_has_nobody_to_take_from() -> None:
+    layout = Assignment.from_topics({"t": [[5]] * 5})
+    loads = Loads.of(layout, [PartitionLoad("t", p, 100, 1, 1) for p in range(4)] + [PartitionLoad("t", 4, 900, 9, 9)])
+    plan = replan(layout, [Broker(2)], mode="rebalance", max_moves=3, loads=loads)
+    assert plan.moved_replicas == 3
+    assert verify(plan)

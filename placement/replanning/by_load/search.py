@@ -208,7 +208,7 @@ def _pull(layout: Layout, broker: int) -> list[Step]:
     """The best copies to a broker that is below its band."""
     field, n = layout.field, layout.state.problem.fleet.usable
     slope = field.slope(broker)
-    if not (slope < 0).any():
+    if n == 1 or not (slope < 0).any():
         return []
     heat = field.heat((slope < 0).astype(np.float64))[:n]
     heat[broker] = -np.inf
