@@ -236,6 +236,14 @@ class PlanProgress(Event, frozen=True, kw_only=True, tag="plan_progress"):
     details: Any = None
 
 
+class PlanClaimed(Event, frozen=True, kw_only=True, tag="plan_claimed"):
+    """An executor wants to be the only one to carry a plan out, for ``lease_seconds``; 0 gives its claim up."""
+
+    plan_version: int
+    claimant: Identifier
+    lease_seconds: Annotated[int, Meta(ge=0, le=86_400)]
+
+
 class ClusterResumed(Event, frozen=True, kw_only=True, tag="cluster_resumed"):
     """A cluster that the job had stopped is to be planned again."""
 
@@ -262,6 +270,7 @@ AnyEvent = (
     | PlanRejected
     | PlanRolledBack
     | PlanProgress
+    | PlanClaimed
     | ClusterResumed
     | ClusterIdentified
 )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Final
 
@@ -60,6 +62,21 @@ def only_collector(memory: Path) -> Iterator[None]:
     """
     taken = f"{memory}: another collector watches this cluster"
     with _held(memory.with_suffix(".lock"), f"{memory}: a collector cannot write here", taken):
+        yield
+
+
+@contextmanager
+def only_executor(root: str, cluster_id: str) -> Iterator[None]:
+    """Hold the lock on carrying out the plans of a cluster: in the folder of the tables, or on this machine.
+
+    Raises:
+        JobError: another process holds it, or the folder cannot be written to.
+    """
+    folder = Path(tempfile.gettempdir()) if "://" in root else Path(root)
+    name = f"{root}/{cluster_id}" if "://" in root else cluster_id
+    path = folder / f".apply-{sha256(name.encode()).hexdigest()[:16]}"
+    taken = f"{root}: plans of {cluster_id} are being carried out by another apply"
+    with _held(path, f"{path}: cannot be written to", taken):
         yield
 
 

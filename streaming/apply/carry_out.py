@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, assert_never
 
@@ -60,16 +60,17 @@ class Run:
     _failed: dict[Place, str] = field(default_factory=dict)
     _done: int = 0
     _seconds: float | None = None
+    _keep: Callable[[], None] = lambda: None
 
-    def carry_out(self, steps: Sequence[Step]) -> None:
-        """Do the steps.
+    def carry_out(self, steps: Sequence[Step], keep: Callable[[], None] = lambda: None) -> None:
+        """Do the steps; ``keep`` is called now and then meanwhile.
 
         Raises:
             RefusedError: the task does not fit the cluster.
             IncompleteError: some partitions could not be moved, or the run was stopped.
             ClusterError: the cluster cannot be asked any more.
         """
-        began = time.monotonic()
+        began, self._keep = time.monotonic(), keep
         waves = [step for step in steps if isinstance(step, MoveWave)]
         self.reports.add("started", partitions=sum(len(wave.moves) for wave in waves), waves=len(waves))
         try:
@@ -211,6 +212,7 @@ class Run:
         )
 
     def _send_reports(self, *, last: bool = False) -> None:
+        self._keep()
         if problem := self.reports.send(last=last):
             remedy = "apply again tells the planner once that is mended" if last else "they wait"
             self.screen.say(f"reports are not delivered: {problem}; {remedy}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from streaming.apply.carry_out import Screen
     from streaming.apply.cluster import Cluster
     from streaming.apply.tasks import Task
-    from streaming.config import Source
+    from streaming.config import Config
 
 NOTHING: Final = "nothing is left to do"
 
@@ -78,6 +78,7 @@ def apply(
     from streaming.apply.cluster import Cluster
     from streaming.apply.recorded import check_identity, read_tasks
     from streaming.cli.screens import progress_screen
+    from streaming.guard import only_executor
     from streaming.history.tables import History
     from streaming.kafka.connection import Connection
 
@@ -92,9 +93,9 @@ def apply(
         if dry_run:
             _explain(real, tasks, bounds)
             return
-        with _stopped_by_signals() as stopped, progress_screen() as screen:
+        with only_executor(config.tables.root, name), _stopped_by_signals() as stopped, progress_screen() as screen:
             try:
-                _carry_out(real, tasks, bounds, config.source, screen, stopped)
+                _carry_out(real, tasks, bounds, config, screen, stopped)
             except IncompleteError as error:
                 failure = error
             else:
@@ -128,30 +129,40 @@ def _explain(real: Cluster, tasks: Sequence[Task], bounds: Bounds) -> None:
 
 
 def _carry_out(
-    real: Cluster, tasks: Sequence[Task], bounds: Bounds, source: Source, screen: Screen, stopped: threading.Event
+    real: Cluster, tasks: Sequence[Task], bounds: Bounds, config: Config, screen: Screen, stopped: threading.Event
 ) -> None:
     """Do the steps of one task after the other; those that do not fit the cluster do not hold up the others."""
     from streaming.apply.ahead import leftovers, look, steps_on
     from streaming.apply.carry_out import Run
+    from streaming.apply.claims import Claim
     from streaming.apply.explain import headline
     from streaming.apply.reports import Reports
     from streaming.apply.throttles import unthrottle
 
     seen, idle, refused, overtaken = look(real, tasks), True, list[RefusedError](), list[Run]()
     for number, task in enumerate(tasks, start=1):
-        reports = Reports(source, task.version.cluster_id, task.version.plan_version)
+        reports = Reports(config.source, task.version.cluster_id, task.version.plan_version)
         steps = steps_on(real, task, seen, bounds)
         run = Run(real, task, reports, screen, stopped)
         if task.left_to_later:
             overtaken.append(run)
         if steps:
             idle = False
+            claim = Claim(config, task.version.cluster_id, task.version.plan_version)
+            if unsure := claim.take():
+                screen.say(unsure)
+            if claim.is_held:  # the answer took its time
+                steps = steps_on(real, task, look(real, [task]), bounds)
             screen.say(f"{task.name}: {task.version.cause}")
             try:
-                run.carry_out(steps)
+                run.carry_out(steps, claim.keep)
                 screen.say(f"{task.name} is carried out")
             except RefusedError as error:
+                claim.give_up()
                 refused.append(error)
+            except BaseException:
+                claim.give_up()
+                raise
             seen = look(real, tasks[number:])
         elif not task.left_to_later:
             run.note_done()

@@ -46,7 +46,7 @@ _HEADLINE = tuple(
 )
 _WHOLE = tuple(name for name in PLANS.schema.names if name not in (*_LOADS, "app_id", "batch_id"))
 _STATE = (
-    *("kind", "approval", "broker_changes", "topic_changes"),
+    *("kind", "approval", "supersedes", "broker_changes", "topic_changes"),
     *(f"moves.{part}" for part in ("topic", "partition", "after", "leader", "isr", "end_offsets")),
 )
 

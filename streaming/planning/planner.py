@@ -29,6 +29,7 @@ from streaming.events import (
     Outcome,
     PartitionsAdded,
     PlanApproved,
+    PlanClaimed,
     PlanProgress,
     PlanRejected,
     PlanRolledBack,
@@ -46,6 +47,7 @@ from streaming.planning.decisions.approvals import (
     preferred_election_requested,
 )
 from streaming.planning.decisions.brokers import broker_changed, broker_joined, broker_left
+from streaming.planning.decisions.claims import plan_claimed
 from streaming.planning.decisions.deadlines import deadline_passed, next_burst
 from streaming.planning.decisions.decision import Answer, Decision, History, NoEffect, Stale, moment_text, named
 from streaming.planning.decisions.loads import load_observed, loads_settled
@@ -56,7 +58,17 @@ from streaming.planning.state import ClusterState
 from streaming.record.loads import BrokerLimits
 from streaming.record.moves import TopicMoves, change_of, digest
 from streaming.record.seal import seal_of
-from streaming.record.version import HELD, SET_ASIDE, SUSPECT, Balance, BrokerRecord, EventRecord, Numbers, PlanVersion
+from streaming.record.version import (
+    ASIDE,
+    HELD,
+    SET_ASIDE,
+    SUSPECT,
+    Balance,
+    BrokerRecord,
+    EventRecord,
+    Numbers,
+    PlanVersion,
+)
 
 _COLLECTED: Final = ("topics", "membership", "loads")
 """Kinds that move nothing: several in a row share a version."""
@@ -191,6 +203,9 @@ class ClusterPlanner:
             case PlanRolledBack():
                 self._close()
                 return plan_rolled_back(state, event, self._version)
+            case PlanClaimed():
+                self._close()
+                return plan_claimed(state, event, self._version)
             case PlanProgress():
                 check_progress(state, event)
                 self.progress.append(event)
@@ -329,7 +344,7 @@ class ClusterPlanner:
         if (
             waiting is None
             or decision.approval == "reported"
-            or decision.kind == "loads"
+            or decision.kind in ASIDE
             or (decision.kind == "observation" and not decision.changes_replicas)
             or decision.base_version == waiting.plan_version
         ):

@@ -71,10 +71,9 @@ class _Live:
 class ClusterState:
     """What is known of one cluster after ``version``. ``stopped`` says why it is not planned, if it is not.
 
-    ``suspects`` are the events that stopped it, by id.
-
-    ``moving`` are the last versions that moved replicas, newest first. ``load_deadline`` is when it is to be rebalanced
-    by load, unless newer loads say otherwise.
+    ``suspects`` are the events that stopped it, by id. ``moving`` are the last versions that moved replicas, newest
+    first; ``claims`` has by plan version the newest version that records who carries it out. ``load_deadline`` is when
+    it is to be rebalanced by load, unless newer loads say otherwise.
     """
 
     cluster_id: str
@@ -87,6 +86,7 @@ class ClusterState:
     proposal: PlanVersion | None = None
     stopped: str = ""
     moving: tuple[int, ...] = ()
+    claims: dict[int, int] = field(default_factory=dict)
     seal: str = ""
     load: Load = field(default_factory=Load.empty)
     loads: KnownLoads = field(default_factory=KnownLoads)
@@ -127,6 +127,8 @@ class ClusterState:
             self.proposal = version if version.approval == "proposed" else None
         if version.effective and version.kind in MOVING_KINDS:
             self.moving = (version.plan_version, *self.moving[: _MOVING_KEPT - 1])
+        if version.kind == "claim":
+            self.claims[version.base_version] = version.plan_version
         if version.kind in ("loads", "rebalance", "stop"):
             self.load_deadline = version.load_deadline
         if version.kind in ("stop", "resume"):

@@ -27,9 +27,13 @@ Kind = Literal[
     "stop",
     "resume",
     "loads",
+    "claim",
 ]
 Approval = Literal["not_required", "proposed", "approved", "rejected", "reported"]
 BrokerStatus = Literal["alive", "failed", "dead", "draining", "gone"]
+
+ASIDE: Final = ("loads", "claim")
+"""Kinds of versions that concern no proposal."""
 
 HELD: Final = "held: "
 """Begins the reason of an event that arrived while its cluster was stopped; it may be sent again."""
@@ -185,7 +189,7 @@ class PlanVersion:
 
         What was seen of leaders and ISR leaves it; where replicas were seen elsewhere, ``supersedes`` names it.
         """
-        return self.approval == "reported" or self.kind == "loads" or self._only_observed
+        return self.approval == "reported" or self.kind in ASIDE or self._only_observed
 
     @property
     def _only_observed(self) -> bool:

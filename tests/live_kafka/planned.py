@@ -45,8 +45,15 @@ class Planned:
         self.conf = folder / "conf.toml"
         self.conf.write_text(CONF.format(folder=folder) + more)
         self.driver = Driver(self.conf.read_text())
+        with KafkaAdminClient(bootstrap_servers=servers) as admin:
+            self.identify(admin.describe_cluster()["cluster_id"])
         for broker, rack in RACKS.items():
             self.plan("broker_joined", broker_id=broker, rack=rack)
+
+    def identify(self, kafka_id: str, minute: float = 0) -> None:
+        """Tell which Kafka cluster this is, as ``collect`` does."""
+        told = self.driver.event("cluster_identified", cluster=CLUSTER, kafka_cluster_id=kafka_id, minute=minute)
+        write_batches(self.folder / "tables", self.driver.batch(told))
 
     def plan(self, kind: str, **fields: Any) -> PlanVersion:
         """Plan one event; the newest version then."""

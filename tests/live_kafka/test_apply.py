@@ -12,6 +12,11 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from examples.local_kafka import LocalKafka
+from streaming.apply.cluster import Cluster
+from streaming.apply.steps import Move, Throttle
+from streaming.apply.throttles import throttle
+from streaming.config import Kafka
+from streaming.kafka.connection import Connection
 from streaming.record.version import PlanVersion
 from tests.live_kafka.by_load import BY_LOAD, drained_by_load, elsewhere, incoming, second_ones
 from tests.live_kafka.cluster import RACKS, alive, wait_until
@@ -266,3 +271,74 @@ def test_what_a_broker_cannot_put_into_a_directory_is_reported_and_not_moved(
     assert layout(admin) == before
     assert planned.states(drained) == ["started", "failed"]
     assert_clean(admin)
+
+
+def test_a_topic_that_is_deleted_meanwhile_fails_alone(planned: Planned, admin: KafkaAdminClient) -> None:
+    for topic in ("t", "u"):
+        planned.plan("topic_created", topic=topic, replica_assignment={p: [5, b] for p, b in enumerate([1, 3, 4])})
+    assert planned.apply().exit_code == 0
+    for topic in ("t", "u"):
+        fill(planned.servers, topic, 3, megabytes=4)
+    drained = planned.plan("broker_left", broker_id=5, reason="decommissioned")
+    process = planned.start("--throttle", SLOW)
+    wait_until(lambda: bool(admin.list_partition_reassignments()), "partitions are moved")
+    admin.delete_topics(["u"])
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 1, errors
+    assert "is carried out but for u-" in errors and "no longer on the cluster" in errors
+    rest = {place: row for place, row in planned_layout(drained).items() if place.startswith("t-")}
+    settles(admin, rest)
+    again = planned.apply()
+    assert again.exit_code == 1 and "the topic is no longer on the cluster" in again.output
+    assert_clean(admin)
+
+
+def test_what_somebody_else_is_moving_is_restored_only_by_consent(
+    kafka: LocalKafka, admin: KafkaAdminClient, tmp_path: Path
+) -> None:
+    planned = Planned(tmp_path, kafka.bootstrap_servers(), 'on_drift = "restore"\n')
+    created = planned.plan("topic_created", topic="t", replica_assignment={0: [1, 2]})
+    assert planned.apply().exit_code == 0
+    fill(planned.servers, "t", 1, megabytes=4)
+    seen = {"topic": "t", "partition": 0, "replicas": [1, 2], "leader": 1, "isr": [1, 2]}
+    planned.plan("assignment_observed", partitions=[seen])
+    with Cluster(Connection.to(planned.servers, Kafka())) as theirs:
+        throttle(theirs, Throttle(100_000, (Move("t", 0, (1, 2), (4, 2)),)))
+        theirs.reassign({("t", 0): (4, 2)})
+    set_by_them = throttles(admin, sorted(RACKS))
+    restore = planned.plan("assignment_observed", partitions=[seen | {"replicas": [4, 2], "leader": None, "isr": [2]}])
+    assert restore.kind == "restore"
+    left = planned.apply("--throttle", SLOW)
+    assert left.exit_code == 1 and "t-0: somebody else moves it to [4, 2]" in left.output
+    assert list(admin.list_partition_reassignments()) == [TopicPartition("t", 0)]
+    assert throttles(admin, sorted(RACKS)) == set_by_them
+    taken_back = planned.apply("--cancel-others")
+    assert taken_back.exit_code == 0, taken_back.output
+    settles(admin, planned_layout(created))
+    in_order(admin)
+    assert_clean(admin)
+
+
+def test_leaders_are_elected_whatever_waits_and_another_kafka_is_refused(
+    planned: Planned, admin: KafkaAdminClient
+) -> None:
+    created = planned.plan("topic_created", topic="t", replica_assignment={0: [1, 2], 1: [2, 3]})
+    assert planned.apply().exit_code == 0
+    for row in ([2, 1], [1, 2]):
+        admin.alter_partition_reassignments({TopicPartition("t", 0): row})
+        wait_until(lambda row=row: layout(admin)["t-0"] == row, "somebody has changed the order")
+        if row == [2, 1]:
+            admin.elect_leaders(0, {"t": [0]}, raise_errors=False)
+    seen = {"topic": "t", "partition": 0, "replicas": [1, 2], "leader": 2, "isr": [1, 2]}
+    planned.plan("assignment_observed", partitions=[seen])
+    election = planned.plan("preferred_election_requested")
+    refused = planned.apply("--dry-run", str(created.plan_version))
+    assert refused.exit_code == 0
+    done = planned.apply()
+    assert done.exit_code == 0 and "elect the preferred leaders of t-0" in done.output
+    in_order(admin)
+    assert planned.states(election) == ["started", "completed"]
+
+    planned.identify("another", minute=1)
+    other = planned.apply()
+    assert other.exit_code == 2 and "and east is cluster another by what collect saw" in other.stderr

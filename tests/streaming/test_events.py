@@ -28,6 +28,7 @@ ONE_OF_EACH = [
     ({"type": "plan_rejected", "plan_version": 3, "digest": "d"}, ""),
     ({"type": "plan_rolled_back", "plan_version": 3, "digest": "d"}, ""),
     ({"type": "plan_progress", "plan_version": 3, "state": "partition_done", "details": {"topic": "t"}}, ""),
+    ({"type": "plan_claimed", "plan_version": 3, "claimant": "ann@host", "lease_seconds": 60}, ""),
     ({"type": "cluster_resumed"}, ""),
     ({"type": "cluster_identified", "kafka_cluster_id": "5L6g3nShT-eMCtK--X86sw"}, ""),
     ({"type": "load_observed", "partitions": [{"topic": "t", "partition": 0, "size": 9}]}, "loads"),
