@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, assert_never
 
 from streaming.apply.cluster import Cluster
-from streaming.apply.explain import counted, headline, places_text
+from streaming.apply.explain import counted, headline, not_moved, places_text
 from streaming.apply.fates import fate_of
 from streaming.apply.progress import Progress
 from streaming.apply.reports import Reports
@@ -139,9 +139,8 @@ class Run:
         def settle(ended: Mapping[Place, str]) -> None:
             lost = {place: reason for place, reason in ended.items() if reason}
             self._failed |= lost
-            for reason in dict.fromkeys(lost.values()):
-                places = [place for place in sorted(lost) if lost[place] == reason]
-                self.screen.say(f"{places_text(places)} {'is' if len(places) == 1 else 'are'} not moved: {reason}")
+            for line in not_moved(lost):
+                self.screen.say(line)
             for place in sorted(ended.keys() - lost.keys()):
                 self._is_done(place, wanted[place])
 

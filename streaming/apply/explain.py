@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
 from streaming.amounts import bytes_text
@@ -82,6 +82,15 @@ def _line(topic: str, partition: int, now: Replicas, after: Replicas) -> str:
 def _more(move: Move) -> str:
     dirs = "".join(f", on {broker} into {path}" for broker, path in move.log_dirs)
     return f"{dirs}{' (under way)' if move.under_way else ''}"
+
+
+def not_moved(lost: Mapping[Place, str]) -> list[str]:
+    """Partitions that are not moved, a line for those with the same reason."""
+    return [
+        f"{places_text(places)} {'is' if len(places) == 1 else 'are'} not moved: {reason}"
+        for reason in dict.fromkeys(lost.values())
+        if (places := [place for place in sorted(lost) if lost[place] == reason])
+    ]
 
 
 def counted(n: int, noun: str) -> str:

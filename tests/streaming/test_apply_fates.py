@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from streaming.apply.explain import not_moved
 from streaming.apply.fates import Fate, fate_of
 from streaming.apply.progress import Pace, Progress
 from streaming.apply.seen import Seen
@@ -69,3 +70,13 @@ def test_time_left_goes_by_the_pace_so_far() -> None:
         8.0,
         5.0,
     ]
+
+
+def test_a_deleted_topic_takes_one_line_however_many_partitions_it_had() -> None:
+    gone, moved = "the partition is no longer on the cluster", "somebody else moves it to [3, 4]"
+    assert not_moved({("t", p): gone for p in range(3)} | {("u", 0): moved}) == [
+        f"t-0, t-1, t-2 are not moved: {gone}",
+        f"u-0 is not moved: {moved}",
+    ]
+    assert not_moved({("t", p): gone for p in range(400)}) == [f"400 partitions are not moved: {gone}"]
+    assert not_moved({}) == []
