@@ -31,7 +31,10 @@ def drawn(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> T
         rows: their cells, a row each.
         width: columns of the terminal.
     """
+    header = [name.replace("_", " ") for name in header]
     widths = [max(cell_len(row[n]) for row in (header, *rows)) for n in range(len(header))]
+    if sum(widths) + _GAP * len(widths) > width:
+        widths = [max(cell_len(text) for text in (*h.split(), *(r[n] for r in rows))) for n, h in enumerate(header)]
     beside, under = _arranged(rows, widths, width - 2)
     right = [bool(rows) and all(_numeric(row[n]) for row in rows) for n in range(len(header))]
     indent = " " * min(widths[0] + _GAP + 1, NARROWEST)

@@ -42,7 +42,6 @@ def draw(console: Console, data: TableData) -> None:
 
     console.print()
     console.print(drawn(*data, console.width), soft_wrap=True)
-    console.print()
 
 
 def plan_table(versions: Sequence[PlanVersion], standings: Mapping[tuple[str, int], Standing]) -> TableData:

@@ -114,6 +114,19 @@ def test_words_are_folded_where_there_is_room_for_them() -> None:
     )
 
 
+def test_names_of_columns_give_way_before_anything_else_does() -> None:
+    header, row = ["broker", "state", "planned_replicas", "planned_leaders"], ["1", "alive", "25", "12"]
+    assert drawn(header, [row], 60).plain.splitlines()[0] == " broker  state  planned replicas  planned leaders"
+    assert (
+        drawn(header, [row], 40).plain
+        == """\
+ broker  state   planned  planned
+                replicas  leaders
+ ────────────────────────────────
+      1  alive        25       12"""
+    )
+
+
 @pytest.mark.parametrize("width", [10, 20, 40, 79, 80, 81, 100, 140, 200])
 def test_no_word_is_lost_at_any_width(width: int) -> None:
     words = sorted("".join(cell for row in PLANS[1] for cell in row).replace(" ", ""))
@@ -125,7 +138,7 @@ def test_no_word_is_lost_at_any_width(width: int) -> None:
 
 @pytest.mark.parametrize("columns", [80, 140])
 def test_a_screen_is_never_wider_than_the_terminal(folder: Path, columns: int) -> None:
-    for command in (["plans"], ["why", "c", "t", "0"]):
+    for command in (["plans"], ["status"], ["why", "c", "t", "0"]):
         shown, _ = on_terminal(folder, *command, columns=columns)
         plain = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown).replace("\r", "")
         assert max(map(len, plain.splitlines())) <= columns, plain
