@@ -16,6 +16,7 @@ CLAIMS = {
     "faults": "the job killed at 50 random moments, under load, each time with another history",
     "collect": "a real cluster: how soon news is told, what a look costs, at loads too",
     "control_plane": "the job: cost of a batch, throughput, fleets, growth",
+    "backlog": "a first backlog in a folder: a million lines, and one file of 600 MB",
     "audit": "questions to a journal of 1,000 plans and 100,000 partitions, each a whole process",
 }
 

@@ -42,6 +42,18 @@ def parse_bytes(text: str) -> int:
     return int(float(match[1]) * _BYTE_UNITS[match[2]])
 
 
+def positive_bytes(text: str) -> int:
+    """Read an amount of bytes that is not nothing.
+
+    Raises:
+        ValueError: not a number with a unit, or less than a byte.
+    """
+    amount = parse_bytes(text)
+    if not amount:
+        raise ValueError(f"{text!r} is nothing: write at least '1KB'")
+    return amount
+
+
 def bytes_text(amount: float) -> str:
     """An amount of bytes in the unit that suits it, such as ``1.5 GB``; units are what :func:`parse_bytes` reads."""
     for unit, size in reversed(_BYTE_UNITS.items()):

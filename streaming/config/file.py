@@ -52,6 +52,13 @@ class Config(Struct, frozen=True, dict=True):
         """The cluster's own policy, or the general one."""
         return self.clusters.get(cluster_id, self.policy)
 
+    @property
+    def folder(self) -> FilesSource | None:
+        """The source, if it is a folder whose files the job lists itself: it has that and the checkpoint at hand."""
+        if not isinstance(self.source, FilesSource) or "://" in self.source.path + self.job.checkpoint:
+            return None
+        return self.source
+
     @cached_property
     def interval(self) -> timedelta:
         """The time between two micro-batches."""

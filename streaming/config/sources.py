@@ -6,14 +6,25 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from streaming.amounts import positive_bytes
 from streaming.config.kinds import Count, Text
 
 
 class FilesSource(Struct, frozen=True, forbid_unknown_fields=True, tag="files", tag_field="type"):
-    """A folder of JSON-lines files; each new file is read once."""
+    """A folder of JSON-lines files, or of such files compressed as .gz, .bz2 or .zst; each new file is read once.
+
+    A batch reads files up to either limit, bytes counted after decompression. A larger file is read by several batches.
+    Behind a URL Spark reads: it takes whole files, and goes by the bytes alone unless the number of files is not the
+    default.
+    """
 
     path: Text = ".data/events"
-    max_files_per_trigger: Count | None = None
+    max_files_per_trigger: Count = 1000
+    max_bytes_per_trigger: str = "16MB"
+
+    def __post_init__(self) -> None:
+        """Reject amounts that cannot be read, while file and key are still known."""
+        positive_bytes(self.max_bytes_per_trigger)
 
 
 class Kafka(Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,22 +54,31 @@ class Kafka(Struct, frozen=True, forbid_unknown_fields=True):
 class KafkaSource(Struct, frozen=True, forbid_unknown_fields=True, tag="kafka", tag_field="type"):
     """A Kafka topic whose values are events; key it by cluster so that each cluster keeps its order.
 
+    A batch reads so many records at most; their bytes are bounded by the topic's ``max.message.bytes`` alone.
     ``kafka`` says how its brokers are talked to, where that differs from the conf's section ``[kafka]``.
     """
 
     bootstrap_servers: Text
     topic: Text
-    max_offsets_per_trigger: Count | None = None
+    max_offsets_per_trigger: Count = 50_000
     starting_offsets: Text = "earliest"
     kafka: Kafka | None = None
     options: dict[str, str] = field(default_factory=dict)
 
 
 class DeltaSource(Struct, frozen=True, forbid_unknown_fields=True, tag="delta", tag_field="type"):
-    """An append-only Delta table with a string column ``value`` that holds one event a row."""
+    """An append-only Delta table with a string column ``value`` that holds one event a row.
+
+    A batch reads files of the table up to either limit, and one at least, whole.
+    """
 
     path: Text
-    max_files_per_trigger: Count | None = None
+    max_files_per_trigger: Count = 1
+    max_bytes_per_trigger: str = "16MB"
+
+    def __post_init__(self) -> None:
+        """Reject amounts that cannot be read, while file and key are still known."""
+        positive_bytes(self.max_bytes_per_trigger)
 
 
 Source = FilesSource | KafkaSource | DeltaSource

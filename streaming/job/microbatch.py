@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,8 +17,10 @@ import pyarrow.compute as pc
 from streaming.amounts import parse_bytes, parse_duration
 from streaming.config import Config
 from streaming.errors import JobError
-from streaming.events import PlanProgress
+from streaming.events import Line, PlanProgress
+from streaming.job.checkpoint import check_repeated, check_tables, checkpoint_identity, digest_of, note
 from streaming.job.executors import plan_on_executors
+from streaming.job.folder import Folder, folder_of
 from streaming.job.garbage import few_collections
 from streaming.job.projections import Projector, brought
 from streaming.job.recovery import find_version, load_memory
@@ -65,6 +67,8 @@ class MicroBatches:
     _metrics: Behind[Measures] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _stopping: bool = False
+    _folder: Folder | None = None
+    _tables: Mapping[str, str] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Without memory, threads and locks."""
@@ -121,13 +125,17 @@ class MicroBatches:
     def _run(self, spark: SparkSession, batch: DataFrame, batch_id: int) -> None:
         tables = Tables(self.config.tables.root)
         memory = self._remembered(spark, tables, batch_id)
-        if batch_id <= memory.committed:
-            return
         table = batch.toArrow()
         if not table.num_rows:
             return
         began = time.monotonic()
         lines = list(decode_batch(table))
+        if batch_id <= memory.reached:
+            read, empty = self._digest(lines, batch_id), not lines and not self._parts(batch_id)
+            check_repeated(spark, tables, self._app_id, batch_id, read, empty=empty)
+        if batch_id <= memory.committed:
+            return
+        read = self._take(lines, batch_id)
         batch_time = pc.max(table["batch_time"]).as_py()
         result = plan_batch(
             memory,
@@ -144,17 +152,39 @@ class MicroBatches:
                 batch_id=batch_id,
             ),
         )
-        commit(spark, tables, memory, result, self._app_id)
+        commit(spark, tables, memory, result, self._app_id, read)
         memory.committed = batch_id
+        if lines:
+            memory.reached = batch_id
+            if "://" not in self.config.job.checkpoint:
+                note(spark, self.config.job.checkpoint, self._tables, batch_id)
         memory.shrink(parse_bytes(self.config.job.memory))
         self._publish(spark, tables, memory, result, began)
 
+    def _take(self, lines: list[Line], batch_id: int) -> str:
+        """Add the lines that the folder has for the batch, and say what is read."""
+        given = len(lines)
+        if self._folder is not None:
+            lines += self._folder.take(batch_id)
+        return self._digest(lines[:given], batch_id)
+
+    def _digest(self, lines: Sequence[Line], batch_id: int) -> str:
+        return digest_of(lines, self._parts(batch_id))
+
+    def _parts(self, batch_id: int) -> str:
+        """What the folder has given to the batch; empty where that is nothing."""
+        return "" if self._folder is None else self._folder.log.identity(batch_id)
+
     def _remembered(self, spark: SparkSession, tables: Tables, batch_id: int) -> Memory:
         if self._memory is None:
-            self._app_id = self._app_id or checkpoint_identity(spark, self.config.job.checkpoint)
+            checkpoint = self.config.job.checkpoint
+            self._app_id = self._app_id or checkpoint_identity(spark, checkpoint)
             journal = tables.journal_version(spark)
-            self._memory = load_memory(spark, tables, self._app_id, batch_id)
-            self._memory.journal = journal
+            memory = load_memory(spark, tables, self._app_id, batch_id)
+            memory.journal = journal
+            self._tables = check_tables(spark, tables, checkpoint, memory.reached)
+            self._folder = folder_of(self.config)
+            self._memory = memory
             # First of all: a projection counts as complete up to the newest version in it.
             self._project(spark, tables, self._memory.behind)
             self._memory.behind = []
@@ -195,13 +225,18 @@ class MicroBatches:
         self._projector.add(versions)
 
 
-def commit(spark: SparkSession, tables: Tables, memory: Memory, result: BatchResult, app_id: str) -> None:
+def commit(
+    spark: SparkSession, tables: Tables, memory: Memory, result: BatchResult, app_id: str, read: str = ""
+) -> None:
     """Append what the batch brought, the journal last: before it nothing has happened, after it everything has.
+
+    ``read`` is a digest of what the batch has read.
 
     What an interrupted attempt at the same batch has appended is not appended again: lines that it put into quarantine
     were passed over, and reports of executors are the same whatever the policy.
     """
-    metadata = json.dumps({"app": app_id, "batch": result.batch_id, "plans": brought(result.versions)})
+    about = {"app": app_id, "batch": result.batch_id, "read": read, "plans": brought(result.versions)}
+    metadata = json.dumps(about)
     batch_id = result.batch_id
 
     def append(table: Table, rows: pa.Table) -> None:
@@ -239,15 +274,3 @@ def progress_to_arrow(reports: Sequence[PlanProgress], app_id: str, batch_id: in
         for report in reports
     ]
     return pa.Table.from_pylist(rows, PROGRESS.schema)
-
-
-def checkpoint_identity(spark: SparkSession, checkpoint: str) -> str:
-    """The id that Spark gave the query when its checkpoint was new.
-
-    Transactions are numbered per checkpoint: with a fresh one the numbers start again, and must not be taken for
-    repeats of the old ones.
-    """
-    line = spark.read.text(f"{checkpoint.rstrip('/')}/metadata").first()
-    if line is None:
-        raise JobError(f"{checkpoint}: the checkpoint's metadata file is empty; start with a new checkpoint")
-    return str(json.loads(line[0])["id"])

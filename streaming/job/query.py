@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Final
 from streaming.config import Config, KafkaSource
 from streaming.errors import JobError
 from streaming.guard import only_writer
+from streaming.job.checkpoint import damaged_file
+from streaming.job.folder import folder_of
+from streaming.job.folder_log import NEW_CHECKPOINT
 from streaming.job.microbatch import MicroBatches, Observer
 from streaming.job.sources import read_lines
 from streaming.job.tables import Tables
@@ -112,15 +115,20 @@ def _run(
             tables.create(session, config.tables.window)
             plans = tables.read(session, PLANS, ["cluster_id", "plan_version", "kind", "cause"])
             monitor.exporter.stopped(list(stopped_clusters(plans)))
-            query = _start(session, config, batches, once=once)
+            left = _waiting(config)
         except Exception as failure:
             raise _stopped(config, failure) from failure
+        drain = once or config.job.trigger == "available-now"
+        query = _start(session, config, batches, drain=drain)
         if started is not None:
             started()
         try:
             _watch(query, batches, wish, config)
+            # With this trigger Spark has one tick to give, so one batch of a folder's files.
+            while drain and not wish.is_set() and (left := left & _waiting(config)):
+                _watch(_start(session, config, batches, drain=drain), batches, wish, config)
             # Asked to stop, it may have left events unread that say how the time went by.
-            if (once or config.job.trigger == "available-now") and not wish.is_set():
+            if drain and not wish.is_set():
                 batches.tick(session, datetime.now(UTC))
         finally:
             batches.close()
@@ -136,19 +144,31 @@ def _listened_to(session: SparkSession, monitor: Monitor) -> Iterator[None]:
         session.streams.removeListener(listener)
 
 
-def _start(spark: SparkSession, config: Config, batches: MicroBatches, *, once: bool) -> StreamingQuery:
-    if "://" not in config.job.checkpoint:
-        Path(config.job.checkpoint).mkdir(parents=True, exist_ok=True)
-    drain = once or config.job.trigger == "available-now"
-    writer = (
-        read_lines(spark, config)
-        .writeStream.queryName(QUERY_NAME)
-        .option("checkpointLocation", config.job.checkpoint)
-        .foreachBatch(batches)
-    )
-    if drain:
-        return writer.trigger(availableNow=True).start()
-    return writer.trigger(processingTime=f"{int(config.interval.total_seconds() * 1000)} milliseconds").start()
+def _waiting(config: Config) -> set[str]:
+    """The files that wait in the source, if it is a folder.
+
+    Raises:
+        JobError: it cannot be read, or the checkpoint does not belong to it.
+    """
+    folder = folder_of(config)
+    return set() if folder is None else folder.waiting()
+
+
+def _start(spark: SparkSession, config: Config, batches: MicroBatches, *, drain: bool) -> StreamingQuery:
+    try:
+        if "://" not in config.job.checkpoint:
+            Path(config.job.checkpoint).mkdir(parents=True, exist_ok=True)
+        writer = (
+            read_lines(spark, config)
+            .writeStream.queryName(QUERY_NAME)
+            .option("checkpointLocation", config.job.checkpoint)
+            .foreachBatch(batches)
+        )
+        if drain:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{int(config.interval.total_seconds() * 1000)} milliseconds").start()
+    except Exception as failure:
+        raise _stopped(config, failure) from failure
 
 
 def _watch(query: StreamingQuery, batches: MicroBatches, wish: threading.Event, config: Config) -> None:
@@ -168,9 +188,10 @@ def _watch(query: StreamingQuery, batches: MicroBatches, wish: threading.Event, 
 
 def _stopped(config: Config, failure: BaseException) -> JobError:
     places = f"reading {place_of(config.source)}, writing {config.tables.root}"
-    return JobError(
-        f"the job stopped ({places}): {reason_of(failure)}; nothing is lost: mend that, then start it again"
-    )
+    reason, damaged = reason_of(failure), damaged_file(config.job.checkpoint)
+    if damaged and not isinstance(failure, JobError):
+        reason = f"{damaged}{reason}; {NEW_CHECKPOINT}"
+    return JobError(f"the job stopped ({places}): {reason}; nothing is lost: mend that, then start it again")
 
 
 def _wait_for_quiet(query: StreamingQuery) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from streaming.planning.batch import NEVER, Memory, Partial
 from streaming.planning.state import ClusterState
 from streaming.record.load_columns import LOAD_TYPE, limits_from_rows, loads_from_arrow
 from streaming.record.moves import Matrices, TopicMoves, encoded, no_replicas, roles_lookup
-from streaming.record.rows import versions_from_arrow
+from streaming.record.rows import refuse_newer, versions_from_arrow
 from streaming.record.schemas import (
     ASSIGNMENTS,
     BROKER_LIMITS,
@@ -26,7 +26,6 @@ from streaming.record.schemas import (
     PLANS,
     PROGRESS,
     QUARANTINE,
-    Table,
 )
 from streaming.record.version import HELD, SUSPECT, BrokerRecord, PlanVersion
 
@@ -55,25 +54,31 @@ _LIGHT: Final = [*_HEADS, "topic_changes", *_EVENTS]
 def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> Memory:
     """What must be known before ``batch_id`` of the query ``app_id``; clusters are loaded when they are needed."""
     memory = Memory(partial(load_states, spark, tables, app_id))
-    known = ["cluster_id", "plan_version", "kind", "app_id", "batch_id", "broker_changes", "load_deadline"]
+    known = ["cluster_id", "plan_version", "kind", "approval", "app_id", "batch_id", "broker_changes", "load_deadline"]
     journal = tables.read(spark, PLANS, known)
-    mine = journal.filter(pc.equal(journal["app_id"], app_id))
+    refuse_newer(journal)
+    mine = _of_query(journal, app_id)
     memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
     memory.deadlines = _deadlines(journal)
     memory.behind = _behind(spark, tables, _reach(journal), _with_loads(journal))
-    memory.partial = _left_by(spark, tables, app_id, batch_id)
+    progress = _of_query(tables.read(spark, PROGRESS, ["app_id", "batch_id"]), app_id)
+    quarantine = tables.read(spark, QUARANTINE, ["sequence", "outcome", "app_id", "batch_id"])
+    refuse_newer(quarantine)
+    quarantine = _of_query(quarantine, app_id)
+    memory.partial = _left_by(progress, quarantine, batch_id)
+    last = [pc.max(rows["batch_id"]).as_py() for rows in (mine, progress, quarantine)]
+    memory.reached = max((batch for batch in last if batch is not None), default=NEVER)
     return memory
 
 
-def _left_by(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> Partial:
-    """What an interrupted attempt at the batch has appended already."""
+def _of_query(rows: pa.Table, app_id: str) -> pa.Table:
+    return rows.filter(pc.equal(rows["app_id"], app_id))
 
-    def rows_of(table: Table, column: str) -> list[Any]:
-        rows = tables.read(spark, table, [column, "app_id", "batch_id"])
-        mine = pc.and_(pc.equal(rows["app_id"], app_id), pc.equal(rows["batch_id"], batch_id))
-        return list(rows.filter(mine)[column].to_pylist())
 
-    return Partial(batch_id, bool(rows_of(PROGRESS, "event_id")), frozenset(rows_of(QUARANTINE, "sequence")))
+def _left_by(progress: pa.Table, quarantine: pa.Table, batch_id: int) -> Partial:
+    """What an interrupted attempt at the batch has appended already, out of what its query has."""
+    left, recorded = (rows.filter(pc.equal(rows["batch_id"], batch_id)) for rows in (progress, quarantine))
+    return Partial(batch_id, bool(left.num_rows), frozenset(recorded["sequence"].to_pylist()))
 
 
 def load_states(

@@ -1,4 +1,7 @@
-"""Where events come from: one streaming DataFrame of lines and ticks, whatever the source.
+"""Where events come from: one streaming DataFrame of lines and ticks.
+
+Where the source is a folder there are ticks only: at each of them the batch takes lines from
+:mod:`streaming.job.folder`.
 
 Columns: ``line`` (binary; null for a tick), ``major``, ``name``, ``minor`` (the order of lines: by file time,
 file and block, or by topic, partition and offset), and ``batch_time``, which Spark keeps in the checkpoint, so that a
@@ -15,12 +18,15 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
 
+from streaming.amounts import parse_bytes
 from streaming.config import Config, DeltaSource, FilesSource, KafkaSource
 from streaming.events import Line, decode
 from streaming.kafka.connection import Connection
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+_EVER: Final = "36500d"
 
 # Without these a broker's death stalls Spark's Kafka source for a minute.
 _KAFKA_TIMEOUTS: Final = {"kafka.default.api.timeout.ms": "5000", "kafka.request.timeout.ms": "4000"}
@@ -32,13 +38,19 @@ def read_lines(spark: SparkSession, config: Config) -> DataFrame:
     The ticks are there whatever the trigger: Spark refuses a checkpoint that had another number of sources.
     """
     source = config.source
+    if config.folder is not None:
+        return _timed(_ticks(spark))
     if isinstance(source, FilesSource):
         lines = _files(spark, source)
     elif isinstance(source, KafkaSource):
         lines = _kafka(spark, source)
     else:
         lines = _delta(spark, source)
-    return lines.unionByName(_ticks(spark)).withColumn("batch_time", F.current_timestamp())
+    return _timed(lines.unionByName(_ticks(spark)))
+
+
+def _timed(rows: DataFrame) -> DataFrame:
+    return rows.withColumn("batch_time", F.current_timestamp())
 
 
 def _row(line: Column, major: Column, name: Column, minor: Column) -> list[Column]:
@@ -54,8 +66,12 @@ def _files(spark: SparkSession, source: FilesSource) -> DataFrame:
     if "://" not in source.path:
         Path(source.path).mkdir(parents=True, exist_ok=True)
     reader = spark.readStream.format("text").schema("value string").option("lineSep", "\n")
-    if source.max_files_per_trigger:
+    # Spark would leave out files that are a week older than the newest one, without a word.
+    reader = reader.option("maxFileAge", _EVER)
+    if source.max_files_per_trigger != FilesSource().max_files_per_trigger:
         reader = reader.option("maxFilesPerTrigger", source.max_files_per_trigger)
+    else:
+        reader = reader.option("maxBytesPerTrigger", parse_bytes(source.max_bytes_per_trigger))
     file = F.col("_metadata")
     return reader.load(source.path).select(
         *_row(
@@ -70,10 +86,9 @@ def _kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
         **Connection.to_source(source).spark_options(),
         "subscribe": source.topic,
         "startingOffsets": source.starting_offsets,
+        "maxOffsetsPerTrigger": str(source.max_offsets_per_trigger),
         **source.options,
     }
-    if source.max_offsets_per_trigger:
-        options["maxOffsetsPerTrigger"] = str(source.max_offsets_per_trigger)
     return (
         spark.readStream.format("kafka")
         .options(**options)
@@ -85,7 +100,8 @@ def _kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
 
 def _delta(spark: SparkSession, source: DeltaSource) -> DataFrame:
     """One file a batch, in the order of the commits: a Delta stream does not say which of two files came first."""
-    reader = spark.readStream.format("delta").option("maxFilesPerTrigger", source.max_files_per_trigger or 1)
+    reader = spark.readStream.format("delta").option("maxFilesPerTrigger", source.max_files_per_trigger)
+    reader = reader.option("maxBytesPerTrigger", parse_bytes(source.max_bytes_per_trigger))
     rows = reader.load(source.path).select(*_row(F.col("value"), F.lit(0), F.input_file_name(), F.lit(0)))
     return rows.withColumn("line", F.coalesce("line", F.lit(b"")))
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from streaming.errors import JobError
 from streaming.history.pruning import Span, narrowed, read
@@ -100,6 +101,13 @@ class Tables:
         """
         if self.shared:
             return self._read_by_spark(spark, table, columns, beyond, clusters)
+        try:
+            return self._read_here(table, columns, beyond, clusters)
+        except (DeltaError, OSError, pa.ArrowException) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise JobError(f"{self.path(table)}: this table cannot be read: {reason}") from error
+
+    def _read_here(self, table: Table, columns: Sequence[str], beyond: int, clusters: Sequence[str] | None) -> pa.Table:
         if any("." in column for column in columns):
             span = Span(clusters, beyond + 1 if beyond else None)
             return read(DeltaTable(self.path(table)), self.path(table), table.schema, columns, span)
@@ -146,7 +154,7 @@ class Tables:
 
     def journal_version(self, spark: SparkSession) -> int:
         """The table version of the journal where jobs may share it; 0 in a folder, where nobody asks."""
-        return int(self._commits(spark, 1)[0]["version"]) if self.shared else 0
+        return int(self.commits(spark, PLANS, 1)[0]["version"]) if self.shared else 0
 
     def append_to_journal(self, spark: SparkSession, rows: pa.Table, *, known: int, user_metadata: str) -> int:
         """Add plan versions in one commit, if nobody else has added any since table version ``known``.
@@ -164,7 +172,7 @@ class Tables:
         self.append(spark, PLANS, rows, app_id=_JOURNAL_WRITER, batch_id=known + 1, user_metadata=user_metadata)
         if not self.shared:
             return known
-        commits = self._commits(spark, _LATEST)
+        commits = self.commits(spark, PLANS, _LATEST)
         mine = [int(commit["version"]) for commit in commits if commit["userMetadata"] == user_metadata]
         if not mine:
             other = next((commit["userMetadata"] for commit in commits if commit["userMetadata"]), "unknown")
@@ -174,9 +182,15 @@ class Tables:
             )
         return mine[0]
 
-    def _commits(self, spark: SparkSession, newest: int) -> list[Any]:
-        """The newest commits of the journal, newest first."""
-        return spark.sql(f"DESCRIBE HISTORY {self.identifier(PLANS)} LIMIT {newest}").collect()
+    def commits(self, spark: SparkSession, table: Table, newest: int) -> list[Any]:
+        """The newest commits of a table, newest first."""
+        return spark.sql(f"DESCRIBE HISTORY {self.identifier(table)} LIMIT {newest}").collect()
+
+    def identity(self, spark: SparkSession, table: Table) -> str:
+        """The id that Delta gave the table when it was created."""
+        if self.shared:
+            return str(spark.sql(f"DESCRIBE DETAIL {self.identifier(table)}").collect()[0]["id"])
+        return str(DeltaTable(self.path(table)).metadata().id)
 
 
 def in_files(rows: pa.Table) -> pa.Table:

@@ -46,7 +46,7 @@ class Exporter:
         self._bytes = gauge("state_bytes", "About how much memory they take.")
         self._failures = gauge("write_failures", "Failed writes of projections and metrics since the start.")
         self._progress = gauge("last_progress_timestamp_seconds", "When the query last made progress.")
-        self._rows = counter("input_rows", "Lines that the source handed to Spark.")
+        self._rows = counter("input_rows", "Lines that came from the source.")
         self._behind = gauge("source_rows_behind", "Lines that wait in the source, where it tells.")
         self._trigger = gauge("trigger_seconds", "How long the last trigger took, Spark's own work included.")
         for outcome in OUTCOMES:
@@ -82,10 +82,14 @@ class Exporter:
     def progress(self, progress: Progress) -> None:
         """Note what Spark says of a trigger."""
         self._progress.set(progress.at.timestamp())
-        self._rows.inc(progress.rows)
+        self.rows(progress.rows)
         self._trigger.set(progress.seconds)
         if progress.rows_behind is not None:
             self._behind.set(progress.rows_behind)
+
+    def rows(self, count: int) -> None:
+        """Count lines that came from the source."""
+        self._rows.inc(count)
 
     def serve(self, address: str, port: int) -> Server:
         """Serve the metrics until the server is closed.

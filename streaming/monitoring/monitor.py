@@ -28,6 +28,7 @@ class Monitor:
     def __init__(self, config: Config) -> None:
         self.exporter = Exporter()
         self._path = heartbeat_path(config)
+        self._spark_reads = config.folder is None
         self._beat = first_beat()
         self._lock = threading.Lock()
         if self._path is not None:
@@ -40,6 +41,8 @@ class Monitor:
     def batch(self, measures: Measures) -> None:
         """A batch is committed."""
         self.exporter.take(measures)
+        if not self._spark_reads:  # else its listener tells, also where batches are planned in another process
+            self.exporter.rows(sum(measures.events.values()))
         if measures.newest_event_at is not None:
             self._note(newest_event_at=measures.newest_event_at)
 

@@ -93,6 +93,7 @@ class Memory:
         behind: versions that the projections do not have yet.
         partial: what a batch that was interrupted before its commit point has left.
         journal: the table version of ``plans`` that all this was read at, or written.
+        reached: the last batch of this query that any table knows.
     """
 
     load: Loader = _nothing_stored
@@ -103,6 +104,7 @@ class Memory:
     behind: list[PlanVersion] = field(default_factory=list)
     partial: Partial = field(default_factory=Partial)
     journal: int = 0
+    reached: int = NEVER
 
     def left_by(self, batch_id: int) -> Partial:
         """What an interrupted attempt at this batch has appended; nothing, if there was none."""

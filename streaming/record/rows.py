@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from itertools import accumulate, chain, groupby, islice, repeat
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
+from streaming.errors import JobError
 from streaming.record.load_columns import limits_from_rows, limits_to_arrow, loads_from_arrow, loads_to_arrow
 from streaming.record.loads import count
 from streaming.record.moves import from_arrow, to_arrow
@@ -17,11 +18,22 @@ from streaming.record.schemas import (
     BROKER_CHANGE_TYPE,
     EVENT_TYPE,
     METRICS_TYPE,
+    OUTCOMES,
     PLANS,
     QUARANTINE,
     TOPIC_CHANGE_TYPE,
 )
-from streaming.record.version import Balance, BrokerRecord, EventRecord, LoadNumbers, Numbers, PlanVersion, TopicChange
+from streaming.record.version import (
+    Approval,
+    Balance,
+    BrokerRecord,
+    EventRecord,
+    Kind,
+    LoadNumbers,
+    Numbers,
+    PlanVersion,
+    TopicChange,
+)
 
 
 def batch_to_arrow(
@@ -151,6 +163,30 @@ def _load_numbers(metrics: dict[str, int]) -> LoadNumbers | None:
     if metrics.get("moved_bytes") is None:
         return None
     return LoadNumbers(*(metrics[name] for name in _LOAD_NUMBERS))
+
+
+def refuse_newer(table: pa.Table) -> None:
+    """See that rows of ``plans`` or ``quarantine`` say nothing that this release does not know.
+
+    Raises:
+        JobError: a newer release has written them; what it meant cannot be planned on.
+    """
+    for column, known in _WORDS.items():
+        if column not in table.schema.names:
+            continue
+        unknown = sorted({str(word) for word in table[column].unique().to_pylist() if word is not None} - known)
+        if unknown:
+            raise JobError(
+                f"the tables have rows of {column} {unknown[0]!r}, which this release does not know: a newer one has "
+                "written them; run that one"
+            )
+
+
+_WORDS = {
+    "kind": frozenset(get_args(Kind)),
+    "approval": frozenset(get_args(Approval)),
+    "outcome": frozenset(OUTCOMES),
+}
 
 
 def versions_from_arrow(table: pa.Table) -> Iterator[PlanVersion]:

@@ -7,6 +7,7 @@ from typing import Final
 
 _CAUSE: Final = re.compile(r"^\s*(?:Caused by)?: (?:[\w.$]+: )*(.+)$", re.MULTILINE)
 _CLASSES: Final = re.compile(r"^(?:[a-z][\w$]*\.)+[\w$]+: ")
+_FILE: Final = re.compile(r"(?:reading|read|open|parse)\b[^\n:]* file:? (\S+[^\s.])")
 _LONGEST: Final = 500
 
 
@@ -14,10 +15,14 @@ def reason_of(error: BaseException) -> str:
     """The innermost cause that says something, of a Python error or of one that Spark's JVM raised.
 
     Of ``Caused by:`` lines, and the one that py4j begins with a colon, the last one counts, without the names of its
-    classes; else the first line of the text; else the name of the error's class.
+    classes; else the first line of the text; else the name of the error's class. Where an outer cause names the file
+    that could not be read, it goes before.
     """
     text = str(error)
     causes = [cause.strip() for cause in _CAUSE.findall(text)]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    found = next(iter([*reversed(causes), *lines]), type(error).__name__)
-    return _CLASSES.sub("", found)[:_LONGEST].rstrip(".")
+    found = _CLASSES.sub("", next(iter([*reversed(causes), *lines]), type(error).__name__))
+    file = _FILE.search(text)
+    if file is not None and file[1] not in found:
+        found = f"{file[1]}: {found}"
+    return found[:_LONGEST].rstrip(".")

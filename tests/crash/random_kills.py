@@ -5,7 +5,6 @@ As a program, ``python -m tests.crash.random_kills CONF`` runs the job once over
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -13,9 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -23,9 +20,6 @@ from streaming.config import load_config
 from streaming.job.query import run_job
 from tests.histories import random_history
 from tests.job_folder import JobFolder
-
-_OF_A_CUT = ("plan_version", "sequence")
-"""Columns that count within versions or batches."""
 
 TABLES = ("plans", "quarantine", "plan_progress", "brokers", "assignments")
 
@@ -50,44 +44,12 @@ def strike(seed: int, spark: SparkSession, folder: Path) -> Outcome:
     killed = [_kill(struck, draw.randrange(len(history)), draw) for _ in range(kills)]
     struck.run(spark)
     sent = sorted(f"{n:02}.jsonl:{line}" for n, lines in enumerate(history) for line in range(1, len(lines) + 1))
-    # After a restart there may be a batch in which nothing but time passes, and then later ones have other numbers.
-    look = partial(JobFolder.rows, batches=False) if _batches(struck) == _batches(calm) else _uncut
-    differences = [table for table in TABLES if look(struck, table) != look(calm, table)]
+    differences = [table for table in TABLES if struck.rows(table) != calm.rows(table)]
     if [place for place, _, _ in struck.received()] != sent:
         differences.append("lines without exactly one outcome")
     if struck.received() != calm.received():
         differences.append("outcomes")
     return Outcome(seed, len(sent), tuple(batch for batch in killed if batch is not None), tuple(differences))
-
-
-def _batches(job: JobFolder) -> list[set[str]]:
-    """The files of each batch that had any, in order."""
-    found: dict[int, set[str]] = {}
-    for table in ("plans", "quarantine"):
-        for row in job.rows(table):
-            events = row["events"] if table == "plans" else [row]
-            found.setdefault(row["batch_id"], set()).update(event["place"].partition(":")[0] for event in events)
-    return [files for _, files in sorted(found.items()) if files]
-
-
-def _uncut(job: JobFolder, table: str) -> list[Any]:
-    """What a table says wherever its versions begin and end.
-
-    Spark's file source notes what it has seen before Spark notes what belongs to a batch. Killed in between, it gives
-    two files to one batch, and what events of both bring together is one version instead of two.
-    """
-    rows = job.rows(table, batches=False)
-    if table == "plans":
-        rows.sort(key=lambda row: (row["cluster_id"], row["plan_version"]))
-        return [
-            (row["cluster_id"], name, {key: value for key, value in part.items() if key not in _OF_A_CUT})
-            for name in ("events", "broker_changes", "topic_changes", "moves")
-            for row in rows
-            for part in row[name]
-            if part.get("outcome") in (None, "applied")
-        ]
-    kept = [{name: value for name, value in row.items() if name not in _OF_A_CUT} for row in rows]
-    return sorted(kept, key=lambda row: json.dumps(row, default=str, sort_keys=True))
 
 
 def _job(folder: Path, history: list[list[bytes]]) -> JobFolder:

@@ -20,12 +20,14 @@ import pyarrow as pa
 
 from streaming.config import load_config
 from streaming.job import projections
+from streaming.job.folder_log import FolderLog, Part
 from streaming.job.query import run_job
 from streaming.job.tables import Tables
 from streaming.record.schemas import ASSIGNMENTS, BROKERS, PLANS, Table
 from streaming.record.version import PlanVersion
 
 append = Tables.append
+note = FolderLog.append
 merge = projections.merge
 merge_statement = projections.merge_statement
 
@@ -77,6 +79,36 @@ def inside_journal(batch: int) -> None:
 
 def after_journal(batch: int) -> None:
     at_append(batch, lambda _: kill(), after=True)
+
+
+def at_note(batch: int, strike: Callable[[FolderLog, Sequence[Part]], None], *, after: bool = False) -> None:
+    """Strike when the checkpoint gets to know what the batch reads."""
+
+    def wrapped(self: FolderLog, number: int, parts: Sequence[Part]) -> None:
+        if number == batch and not after:
+            strike(self, parts)
+        note(self, number, parts)
+        if number == batch:
+            strike(self, parts)
+
+    FolderLog.append = wrapped  # type: ignore[method-assign]
+
+
+def before_note(batch: int) -> None:
+    at_note(batch, lambda *_: kill())
+
+
+def after_note(batch: int) -> None:
+    at_note(batch, lambda *_: kill(), after=True)
+
+
+def inside_note(batch: int) -> None:
+    def half(log: FolderLog, _: Sequence[Part]) -> None:
+        content = log.path.read_bytes()
+        log.path.write_bytes(content[: content.rfind(b"\n", 0, -1) + 20])
+        kill()
+
+    at_note(batch, half, after=True)
 
 
 def rows_for(table: Table, versions: Sequence[PlanVersion]) -> int:

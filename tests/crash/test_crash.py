@@ -133,6 +133,20 @@ def test_killed_around_the_journal(
     assert_projected(spark, job)
 
 
+@pytest.mark.parametrize("point", ["before_note", "inside_note", "after_note"])
+def test_killed_around_the_note_of_what_a_batch_reads(
+    spark: SparkSession, tmp_path: Path, undisturbed: JobFolder, point: str
+) -> None:
+    job = job_in(tmp_path / "job")
+    kill_at(point, job, tmp_path)
+    assert last_batch(job, "quarantine") == last_commit(job) == BATCH - 1
+    noted = (job.checkpoint / "files.jsonl").read_bytes()
+    assert noted.endswith(b"\n") == (point != "inside_note")
+    assert (f'"batch":{BATCH}'.encode() in noted) == (point != "before_note")
+    job.run(spark)
+    assert_same(job, undisturbed)
+
+
 @pytest.mark.parametrize("table", ["brokers", "assignments"])
 def test_killed_inside_the_write_of_a_projection(
     spark: SparkSession, tmp_path: Path, undisturbed: JobFolder, table: str
