@@ -33,6 +33,7 @@ MOVING_KINDS: Final = ("heal", "rebalance", "replication_factor", "rollback", "r
 """Kinds of versions that ask for replicas to be moved."""
 
 _MOVING_KEPT: Final = 10
+_DRIFTS_KEPT: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,9 @@ class ClusterState:
     """What is known of one cluster after ``version``. ``stopped`` says why it is not planned, if it is not.
 
     ``suspects`` are the events that stopped it, by id. ``moving`` are the last versions that moved replicas, newest
-    first; ``claims`` has by plan version the newest version that records who carries it out. ``load_deadline`` is when
-    it is to be rebalanced by load, unless newer loads say otherwise.
+    first; ``drifts`` are the last ones that report drift, and ``told`` is what they say of partitions, planned and
+    seen, once somebody has asked; ``claims`` has by plan version the newest version that records who carries it out.
+    ``load_deadline`` is when it is to be rebalanced by load, unless newer loads say otherwise.
     """
 
     cluster_id: str
@@ -87,6 +89,8 @@ class ClusterState:
     stopped: str = ""
     moving: tuple[int, ...] = ()
     claims: dict[int, int] = field(default_factory=dict)
+    drifts: tuple[int, ...] = ()
+    told: dict[tuple[str, int], tuple[list[int], list[int]]] | None = None
     seal: str = ""
     load: Load = field(default_factory=Load.empty)
     loads: KnownLoads = field(default_factory=KnownLoads)
@@ -127,6 +131,10 @@ class ClusterState:
             self.proposal = version if version.approval == "proposed" else None
         if version.effective and version.kind in MOVING_KINDS:
             self.moving = (version.plan_version, *self.moving[: _MOVING_KEPT - 1])
+        if version.kind == "drift":
+            self.drifts = (version.plan_version, *self.drifts[: _DRIFTS_KEPT - 1])
+            if self.told is not None:
+                self.told |= drift_in(version.moves)
         if version.kind == "claim":
             self.claims[version.base_version] = version.plan_version
         if version.kind in ("loads", "rebalance", "stop"):
@@ -261,6 +269,11 @@ class ClusterState:
         """
         usable = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
         return bool(self.load.replicas.sum() > self.load.replicas_on(usable).sum())
+
+
+def drift_in(moves: Iterable[TopicMoves]) -> dict[tuple[str, int], tuple[list[int], list[int]]]:
+    """The replicas that partitions were to have and were seen with, by topic and partition id."""
+    return {(block.topic, p): (planned, seen) for block in moves for p, planned, seen, _ in block.rows()}
 
 
 def _own(array: Int32Array) -> Int32Array:

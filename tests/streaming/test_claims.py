@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from streaming.apply.claims import Claim
+from streaming.cli.main import cli
 from streaming.errors import ApplyError, JobError
 from streaming.guard import only_executor, only_writer
 from streaming.history.tables import History
@@ -135,3 +137,36 @@ def test_a_run_asks_the_job_where_one_runs_and_nobody_where_none_does(tmp_path: 
         pytest.raises(ApplyError, match="version 2 of c is not carried out: version 2 is carried out by ann"),
     ):
         Claim(driver.config, "c", 2).take()
+
+
+def test_claims_drift_elections_and_rollbacks_in_part_are_derived_again(tmp_path: Path) -> None:
+    conf = f'[policy]\non_drift = "report"\n[tables]\nroot = "{tmp_path}/tables"\n'
+    (tmp_path / "conf.toml").write_text(conf)
+    driver = Driver(conf)
+
+    def seen(replicas: list[int], minute: float) -> bytes:
+        row = {"topic": "t", "partition": 0, "replicas": replicas, "leader": replicas[1], "isr": replicas}
+        return driver.event("assignment_observed", partitions=[row], minute=minute)
+
+    batches = [driver.racks({"a": [1, 3], "b": [2, 4]})]
+    created = {"t": {0: [1, 2]}, "u": {0: [1, 2]}}
+    for topic, rows in created.items():
+        batches.append(driver.batch(driver.event("topic_created", topic=topic, replica_assignment=rows)))
+    batches.append(driver.batch(seen([1, 2], 1)))
+    batches += [driver.batch(seen(row, 2 + n)) for n, row in enumerate([[4, 2], [4, 2], [1, 2], [1, 2], [4, 2]])]
+    batches.append(driver.batch(driver.event("preferred_election_requested", minute=8)))
+    batches.append(driver.batch(driver.event("broker_left", broker_id=1, reason="decommissioned", minute=9)))
+    heal = driver.journal[-1]
+    batches.append(driver.batch(claimed(driver, "ann", 600, 10, heal.plan_version)))
+    batches.append(driver.batch(claimed(driver, "bob", 600, 11, heal.plan_version)))
+    batches.append(driver.batch(claimed(driver, "ann", 0, 12, heal.plan_version)))
+    batches.append(driver.batch(driver.event("topic_deleted", topic="u", minute=13)))
+    batches.append(driver.batch(driver.event("broker_joined", broker_id=1, rack="a", minute=14)))
+    undo = {"plan_version": heal.plan_version, "digest": heal.digest}
+    batches.append(driver.batch(driver.event("plan_rolled_back", minute=15, **undo)))
+    assert driver.journal[-1].cause.endswith("; not rolled back: topic u is gone")
+    kinds = ["observation", *["drift"] * 3, "election", "heal", *["claim"] * 2, "topics", "membership", "rollback"]
+    assert [v.kind for v in driver.journal[3:]] == kinds
+    write_batches(tmp_path / "tables", *batches)
+    done = CliRunner().invoke(cli, ["verify", "--conf", str(tmp_path / "conf.toml")])
+    assert done.exit_code == 0, done.output

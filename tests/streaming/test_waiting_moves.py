@@ -84,3 +84,26 @@ def test_after_a_restart_the_answer_is_the_same(driver: Driver) -> None:
     assert driver.memory.clusters["c"].moving == (4,)
     driver.batch(observed(driver, {0: [1, 2], 1: [2, 1]}))
     assert driver.layout() == {"t": [[3, 2], [2, 3]]}
+
+
+def test_unchanged_drift_is_reported_once_and_once_more_when_it_is_over() -> None:
+    driver = Driver('[policy]\non_drift = "report"\n')
+    driver.racks({"a": [1, 3], "b": [2, 4]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={0: [1, 2], 1: [2, 1]}))
+    driver.batch(observed(driver, {0: [1, 2], 1: [2, 1]}))
+
+    def seen(replicas: dict[int, list[int]], *, isr: list[int] | None = None) -> list[str]:
+        return [line(v) for v in driver.batch(observed(driver, replicas, isr=isr)).versions]
+
+    assert seen({0: [4, 2], 1: [2, 1]}) == ["v4 drift reported: drift: 1 partitions are not where they were planned"]
+    assert seen({0: [4, 2], 1: [2, 1]}) == []
+    driver.memory.clusters.clear()
+    result = driver.batch(observed(driver, {0: [4, 2], 1: [2, 1]}, isr=None))
+    assert list(reasons(result).values()) == [
+        "every observed partition is as the state has it, or (1) has drifted as was reported"
+    ]
+    assert seen({0: [4, 2], 1: [2, 4]}) == ["v5 drift reported: drift: 1 partitions are not where they were planned"]
+    assert seen({0: [3, 2]}) == ["v6 drift reported: drift: 1 partitions are not where they were planned"]
+    assert seen({0: [1, 2]}) == ["v7 drift reported: drift is over: 1 partitions are where they were planned"]
+    assert seen({0: [1, 2]}) == []
+    assert seen({0: [3, 2]}) == ["v8 drift reported: drift: 1 partitions are not where they were planned"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +16,17 @@ from streaming.events import AssignmentObserved, ObservedPartition
 from streaming.planning.decisions.decision import MAX_NAMED, Decision, History, NoEffect
 from streaming.planning.in_sync import brokers_up, in_sync_among
 from streaming.planning.soundness import check_as_said
-from streaming.planning.state import ClusterState, TopicLayout
-from streaming.record.moves import NO_OFFSET, Roles, TopicMoves, change_of, moved_replicas, unknown_roles
-from streaming.record.version import Numbers, TopicChange
+from streaming.planning.state import ClusterState, TopicLayout, drift_in
+from streaming.record.moves import (
+    NO_OFFSET,
+    Roles,
+    TopicMoves,
+    change_of,
+    moved_replicas,
+    unknown_roles,
+    unpadded,
+)
+from streaming.record.version import Approval, Numbers, TopicChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,8 @@ class _Topic:
     known: NDArray[np.bool_]
     news: NDArray[np.bool_]
     waiting: NDArray[np.bool_]
+    reported: NDArray[np.bool_]
+    back: NDArray[np.bool_]
 
     @property
     def elsewhere(self) -> NDArray[np.bool_]:
@@ -71,22 +81,28 @@ def assignment_observed(
 ) -> list[Decision] | NoEffect:
     """Adopt what is new, and treat what differs as policy says. Partitions that are not mentioned stay as they are.
 
-    A partition that is still where a plan takes it from has not drifted: the plan waits to be carried out.
+    A partition that is still where a plan takes it from has not drifted: the plan waits to be carried out. Drift that
+    is only reported is reported once, and once more when it is over.
 
     Raises:
         RejectedEvent: a replica list that no cluster can have.
     """
-    topics = _without_waiting(state, _compare(state, event), history)
+    topics = _with_told(state, _without_waiting(state, _compare(state, event), history), history)
     drifted = sum(int(t.drifted.sum()) for t in topics)
     adopting = policy.on_drift == "adopt" or not drifted
     decisions = [_observation(state, topics, adopting)] if any(t.wanted(adopting).any() for t in topics) else []
     if not adopting:
-        decisions.append(_drift(state, topics, policy, drifted))
+        decisions += _drift(state, topics, policy, drifted)
+    if any(t.back.any() for t in topics):
+        moves = [t.moves(t.back, "no longer drifted") for t in topics if t.back.any()]
+        decisions.append(
+            _report(state, f"drift is over: {_count(moves)} partitions are where they were planned", moves)
+        )
     waiting = sum(int(t.waiting.sum()) for t in topics)
-    as_known = "every observed partition is as the state has it"
-    return decisions or NoEffect(
-        f"{as_known}, or ({waiting}) waits for its plan to be carried out" if waiting else as_known
-    )
+    told = sum(int(t.reported.sum()) for t in topics)
+    others = [f"({waiting}) waits for its plan to be carried out"] if waiting else []
+    others += [f"({told}) has drifted as was reported"] if told else []
+    return decisions or NoEffect(", or ".join(["every observed partition is as the state has it", *others]))
 
 
 def _without_waiting(state: ClusterState, topics: Sequence[_Topic], history: History) -> list[_Topic]:
@@ -108,6 +124,26 @@ def _without_waiting(state: ClusterState, topics: Sequence[_Topic], history: His
             waiting |= {place for place in doubtful.keys() & starts.keys() if doubtful[place] == starts[place]}
     masks = (np.array([(t.name, p) in waiting for p in t.partitions.tolist()], np.bool_) for t in topics)
     return [replace(t, waiting=mask) for t, mask in zip(topics, masks, strict=True)] if waiting else list(topics)
+
+
+def _with_told(state: ClusterState, topics: Sequence[_Topic], history: History) -> list[_Topic]:
+    """Mark the partitions whose drift was reported just so, and those whose drift was reported and is over."""
+    if state.drifts and state.told is None:
+        versions = [history(state.cluster_id, number) for number in reversed(state.drifts)]
+        state.told = {}
+        for version in versions:
+            state.told |= drift_in(version.moves if version else ())
+    if not state.told:
+        return list(topics)
+    return [_told(t, state.told) for t in topics]
+
+
+def _told(topic: _Topic, told: Mapping[tuple[str, int], tuple[list[int], list[int]]]) -> _Topic:
+    rows = zip(topic.partitions.tolist(), topic.before.tolist(), topic.after.tolist(), strict=True)
+    found = [(told.get((topic.name, p)), unpadded(planned), unpadded(seen)) for p, planned, seen in rows]
+    same = np.array([drift == (planned, seen) for drift, planned, seen in found], np.bool_)
+    back = [drift is not None and drift[0] == planned != drift[1] for drift, planned, _ in found]
+    return replace(topic, reported=same & topic.drifted, back=np.array(back, np.bool_) & topic.known & ~topic.elsewhere)
 
 
 def _is_seen(topic: _Topic, partition: int) -> bool:
@@ -145,26 +181,37 @@ def _news(topics: Sequence[_Topic]) -> str:
     return f"observed: {shown}{more}"
 
 
-def _drift(state: ClusterState, topics: Sequence[_Topic], policy: Policy, drifted: int) -> Decision:
-    """Put drift on record, or plan the way back."""
-    cause = f"drift: {drifted} partitions are not where they were planned"
-    there = [t for t in topics if t.drifted.any()]
-    moves = [t.moves(t.drifted, "drifted", back=policy.on_drift == "restore") for t in there]
-    restore = policy.on_drift == "restore"
-    if restore and (refusal := _refusal(state, there, moves)):
-        cause, restore = f"{cause}; not planned back: {refusal}", False
-        moves = [t.moves(t.drifted, "drifted") for t in there]
-    moved = moved_replicas(moves)
-    spread = state.balance()
+def _drift(state: ClusterState, topics: Sequence[_Topic], policy: Policy, drifted: int) -> list[Decision]:
+    """Put drift on record that is not there yet, or plan the way back."""
+    refusal = ""
+    if policy.on_drift == "restore":
+        there = [t for t in topics if t.drifted.any()]
+        moves = [t.moves(t.drifted, "drifted", back=True) for t in there]
+        refusal = _refusal(state, there, moves)
+        if not refusal:
+            approval: Approval = "proposed" if "restore" in policy.approval else "not_required"
+            cause = f"drift: {drifted} partitions are not where they were planned"
+            return [replace(_report(state, cause, moves), kind="restore", approval=approval)]
+    moves = [t.moves(t.drifted & ~t.reported, "drifted") for t in topics if (t.drifted & ~t.reported).any()]
+    cause = f"drift: {_count(moves)} partitions are not where they were planned"
+    return [_report(state, f"{cause}; not planned back: {refusal}" if refusal else cause, moves)] if moves else []
+
+
+def _report(state: ClusterState, cause: str, moves: Sequence[TopicMoves]) -> Decision:
+    moved, spread = moved_replicas(moves), state.balance()
     return Decision(
-        "restore" if restore else "drift",
+        "drift",
         cause,
         moves=moves,
         numbers=Numbers(
-            partitions_changed=drifted, moved_replicas=moved, lower_bound=moved, before=spread, after=spread
+            partitions_changed=_count(moves), moved_replicas=moved, lower_bound=moved, before=spread, after=spread
         ),
-        approval=("proposed" if "restore" in policy.approval else "not_required") if restore else "reported",
+        approval="reported",
     )
+
+
+def _count(moves: Sequence[TopicMoves]) -> int:
+    return sum(block.partitions.size for block in moves)
 
 
 def _refusal(state: ClusterState, topics: Sequence[_Topic], moves: Sequence[TopicMoves]) -> str:
@@ -212,7 +259,8 @@ def _topic(
     after = np.pad(replicas, ((0, 0), (0, width - replicas.shape[1])), constant_values=NO_BROKER)
     roles = _roles(name, ids, replicas, details)
     news = known & _differs(layout, rows, roles) if roles else np.zeros(ids.size, np.bool_)
-    return _Topic(name, ids, before, after, roles, known, news, np.zeros(ids.size, np.bool_))
+    none = np.zeros(ids.size, np.bool_)
+    return _Topic(name, ids, before, after, roles, known, news, waiting=none, reported=none, back=none)
 
 
 def _roles(
