@@ -338,6 +338,8 @@ def _deviation(rows: Int32Array, members: Members) -> NDArray[np.int64]:
     The even spread raises all racks together, each up to the brokers it has, until the replicas fit. Excluded brokers
     count for the rows that they hold, and what they hold stays.
     """
+    if not members.ids.size:
+        return np.zeros(rows.shape[0], np.int64)
     place = np.minimum(members.ids.searchsorted(rows), members.ids.size - 1)
     known = members.ids[place] == rows
     kept = known & _among(rows, members.excluded)

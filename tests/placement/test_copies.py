@@ -104,6 +104,12 @@ def test_the_check_counts_new_replicas_as_copies() -> None:
     assert verify_moves(change, _brokers("daa"), in_sync=np.array([[1]], np.int32))
 
 
+def test_the_check_answers_where_no_broker_is_left() -> None:
+    column = np.zeros(1, np.int32)
+    change = Change(("t",), column, column, np.array([[1, 2]], np.int32), np.array([[2, 3]], np.int32))
+    assert "is placed on a broker that is not alive" in str(verify_moves(change, []).violations[0])
+
+
 def _in_sync(case: Case, held: list[int], rng: np.random.Generator) -> Int32Array:
     """An ISR for every partition: some of its replicas on brokers that are up, at times none."""
     down = {b.id for b in case.brokers if b.state == "dead"} | set(held)

@@ -182,3 +182,13 @@ def test_drift_is_not_planned_back_where_that_would_cost_the_data() -> None:
         "v4 drift reported: drift: 1 partitions are not where they were planned; not planned back: partition t-0 "
         "gives up a replica that is in sync and keeps one that is not: [1, 2, 3] -> [1, 2]"
     )
+
+
+def test_drift_of_a_cluster_without_brokers_is_reported() -> None:
+    driver = Driver('[policy]\non_drift = "restore"\n')
+    driver.racks({"a": [1, 2]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={"0": [1, 2]}))
+    driver.batch(*(driver.event("broker_left", broker_id=b, reason="unregistered", minute=1) for b in (1, 2)))
+    seen = [{"topic": "t", "partition": 0, "replicas": [2, 3]}]
+    (drift,) = driver.batch(driver.event("assignment_observed", partitions=seen, minute=2)).versions
+    assert (drift.kind, drift.approval) == ("drift", "reported")
