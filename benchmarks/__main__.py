@@ -13,6 +13,7 @@ CLAIMS = {
     "naive_placement": "why (i + j) mod n is not used",
     "comparison": "what AdminUtils and striping move when a broker leaves or joins, beside this planner",
     "fuzz": "100,000 lines of every kind of nonsense, with good events between them",
+    "histories": "10,000 random histories of a cluster on the pure planner, beside a model of it",
     "faults": "the job killed at 50 random moments, under load, each time with another history",
     "collect": "a real cluster: how soon news is told, what a look costs, at loads too",
     "control_plane": "the job: cost of a batch, throughput, fleets, growth",
