@@ -68,6 +68,15 @@ class State:
         """All that :meth:`put` changes, for those who save it and put it back."""
         return self.current, self.load, self._racks
 
+    def saved(self) -> tuple[Int32Array | Int64Array, ...]:
+        """Copies of all that :meth:`put` changes."""
+        return tuple(column.copy() for column in self.columns())
+
+    def restore(self, saved: tuple[Int32Array | Int64Array, ...]) -> None:
+        """Go back to a moment that was saved."""
+        for column, copy in zip(self.columns(), saved, strict=True):
+            column[...] = copy
+
     def put(self, row: Int64Array, slot: Int64Array, broker: Int32Array | Int64Array) -> None:
         """Set places, each at most once, to brokers or to -1."""
         before = self.current[row, slot]

@@ -15,8 +15,10 @@ from placement.replanning.replicas.fill import fill
 from placement.replanning.replicas.homing import go_home
 from placement.replanning.replicas.improve import improve
 from placement.replanning.replicas.lift import lift
+from placement.replanning.replicas.mend import mend
 from placement.replanning.replicas.release import release
 from placement.replanning.replicas.seats import interleaved_rank
+from placement.replanning.replicas.spend import spend
 from placement.replanning.replicas.spread_evenly import spread_topics
 from placement.replanning.state import State
 from placement.replanning.targets import Room, balance, price_groups, targets
@@ -70,12 +72,23 @@ def place_within(state: State, budget: int) -> Certificate:
     start, left = state.usable_load.copy(), budget - int(state.missing().sum())
     fill(state, targets(_keeping(room, state.usable_load), stay, rank), rank)
     placed = state.moved()
-    lift(state, target, budget - placed)
-    kept = not state.missing().any()
-    fill(state, targets(_keeping(room, state.usable_load), stay, rank), rank)
+    saved = state.saved()
+    lift(state, target)
+    kept = placed + int(state.missing().sum()) <= budget
+    if kept:
+        fill(state, targets(_keeping(room, state.usable_load), stay, rank), rank)
+    else:
+        state.restore(saved)
+        mend(state, budget - placed)
     spare = budget - state.moved()
-    release(state, waterline(state.usable_load, target, room.capacity, price_groups(room), spare), rank)
-    optimal = _reached(state, _bound_within(_loosened(room, kept), start, left))
+    # Racks that hold a fixed number exchange nothing with others, whether or not their price is another one.
+    alone = _loosened(room, keep_fixed=True).rack
+    group = np.where(alone < room.rack_low.size, alone, price_groups(room)).astype(np.int32)
+    release(state, waterline(state.usable_load, target, room.capacity, group, spare), rank)
+    best = _bound_within(_loosened(room, kept), start, left)
+    if not _reached(state, best):
+        spend(state, np.arange(problem.fleet.usable, dtype=np.int32), budget)
+    optimal = _reached(state, best)
     return Certificate(state.moved() if optimal else 0, optimal=optimal)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ortools.graph.python.min_cost_flow import SimpleMinCostFlow
+from ortools.sat.python import cp_model
 
 from placement import Assignment, Broker
 
@@ -66,6 +67,49 @@ def best_plan(layout: Assignment, brokers: list[Broker], mode: str, factors: dic
     used = [(b, new) for arc, b, new in copies if flow.flow(arc)]
     loads = [(sum(b == other for other, _ in used), broker.capacity) for b, broker in alive.items()]
     return Best(balance_of(loads), sum(new for _, new in used))
+
+
+def best_within(layout: Assignment, brokers: list[Broker], budget: int) -> tuple[int, int]:
+    """Under a budget, where all brokers are alive: the fewest broken rack windows, and with those the best balance.
+
+    A window is broken by as many replicas as are above or below it, whichever are more, and by no more than before.
+    Balance is ``6 * sum of load^2 / capacity``. A constraint program, as a budget makes no flow.
+    """
+    racks = sorted({b.rack or "" for b in brokers})
+    size = {r: sum((b.rack or "") == r for b in brokers) for r in racks}
+    model = cp_model.CpModel()
+    copies, broken, units = [], [], {b.id: [] for b in brokers}  # type: ignore[var-annotated]
+    for _, _, replicas in layout.rows():
+        on = {b.id: model.new_bool_var("") for b in brokers}
+        model.add(sum(on.values()) == len(replicas))
+        copies += [on[b.id] for b in brokers if b.id not in replicas]
+        outside = model.new_int_var(0, len(replicas), "")
+        above, below = [], []
+        for rack, (low, high) in window(len(replicas), size, dict.fromkeys(racks, 0)).items():
+            count = sum(on[b.id] for b in brokers if (b.rack or "") == rack)
+            before = sum(b.id in replicas for b in brokers if (b.rack or "") == rack)
+            model.add(count <= max(high, before))
+            model.add(count >= min(low, before))
+            above.append(model.new_int_var(0, len(replicas), ""))
+            below.append(model.new_int_var(0, len(replicas), ""))
+            model.add(above[-1] >= count - high)
+            model.add(below[-1] >= low - count)
+        model.add(outside >= sum(above))
+        model.add(outside >= sum(below))
+        broken.append(outside)
+        for b, there in on.items():
+            units[b].append(there)
+    model.add(sum(copies) <= budget)
+    price = []
+    for b in brokers:
+        filled = [model.new_bool_var("") for _ in units[b.id]]
+        model.add(sum(filled) == sum(units[b.id]))
+        price += [round(SIXTHS / b.capacity) * (2 * k + 1) * unit for k, unit in enumerate(filled)]
+    model.minimize(BALANCE * BALANCE * sum(broken) + sum(price))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    assert solver.solve(model) == cp_model.OPTIMAL
+    return sum(int(solver.value(one)) for one in broken), int(solver.value(sum(price)))
 
 
 def balance_of(loads: list[tuple[int, float]]) -> int:

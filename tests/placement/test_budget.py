@@ -5,11 +5,13 @@ from __future__ import annotations
 from itertools import combinations_with_replacement, product
 
 import numpy as np
+import pytest
 
 from placement import Assignment, Broker, replan, verify
 from placement.replanning.budget import waterline
 from placement.replanning.targets import balance
 from tests.clusters import comparison_brokers, comparison_layout, random_case
+from tests.placement.oracle import balance_of, best_within
 
 
 def _best_with(load: list[int], capacity: np.ndarray, budget: int) -> float:
@@ -70,6 +72,40 @@ def test_a_budget_reaches_the_waterline_of_the_published_comparison() -> None:
         assert verify(plan)
         assert plan.moved_replicas == budget
         assert plan.optimal, f"{percent}%"
+
+
+def _crooked(seed: int) -> tuple[Assignment, list[Broker], int]:
+    """3 to 7 brokers in 1 to 3 racks, some of them empty, replicas drawn unevenly and across racks; and a budget."""
+    rng = np.random.default_rng(10_000 + seed)
+    count, racks = int(rng.integers(3, 8)), int(rng.integers(1, 4))
+    weights = [1.0, 1.0, 2.0] if seed % 4 == 0 else [1.0]
+    brokers = [Broker(i, f"r{rng.integers(racks)}", float(rng.choice(weights))) for i in range(count)]
+    factor = int(rng.integers(1, min(3, count) + 1))
+    partitions = int(rng.integers(3, 14))
+    hosts = max(factor, count - int(rng.integers(0, 3)))
+    likely = rng.random(hosts) + 0.05
+    likely /= likely.sum()
+    rows = [("t", p, rng.choice(hosts, factor, replace=False, p=likely).tolist()) for p in range(partitions)]
+    return Assignment.from_rows(rows), brokers, int(rng.integers(1, 7))
+
+
+@pytest.mark.parametrize("first", range(0, 150, 50))
+def test_small_clusters_get_the_best_that_their_budget_allows(first: int) -> None:
+    for seed in range(first, first + 50):
+        layout, brokers, budget = _crooked(seed)
+        plan = replan(layout, brokers, mode="rebalance", max_moves=budget)
+        assert verify(plan), f"seed {seed}: {verify(plan).violations}"
+        assert plan.moved_replicas <= budget
+        loads = [(int((plan.assignment.replicas == b.id).sum()), b.capacity) for b in brokers]
+        assert balance_of(loads) == best_within(layout, brokers, budget)[1], f"seed {seed}"
+
+
+def test_of_what_racks_forbid_that_goes_first_that_balances_most() -> None:
+    brokers = [Broker(0, "r0"), Broker(1, "r1"), Broker(2, "r0")]
+    layout = Assignment.from_topics({"t": [[2, 0], [1, 0], [2, 0]]})
+    plan = replan(layout, brokers, mode="rebalance", max_moves=1)
+    assert plan.replicas_after.cost == 12
+    assert [sorted(move.after) for move in plan.moves if set(move.before) != set(move.after)] == [[1, 2]]
 
 
 def test_lost_replicas_come_first_the_most_endangered_before_the_others() -> None:

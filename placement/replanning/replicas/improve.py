@@ -25,10 +25,10 @@ Hop = tuple[int, int, int, int]
 _TOLERANCE = 1e-9
 
 
-def improve(state: State, brokers: Int32Array, limit: int) -> bool:
+def improve(state: State, brokers: Int32Array, limit: int, *, keep_load: bool = False) -> bool:
     """Apply negative cycles among the given brokers, at most ``limit``; True when none is left.
 
-    With all usable brokers that is a proof of optimality.
+    With all usable brokers that is a proof of optimality: with ``keep_load`` among the plans with the same loads.
     """
     fleet = state.problem.fleet
     if state.problem.pinned[state.current != NO_BROKER].all():
@@ -38,7 +38,9 @@ def improve(state: State, brokers: Int32Array, limit: int) -> bool:
         hops = cheapest_hops(state, brokers)
         stale = False
         while applied <= limit:
-            cost = with_load(hops.cost, state.load[brokers], fleet.capacity[brokers])
+            cost = hops.cost
+            if not keep_load:
+                cost = with_load(cost, state.load[brokers], fleet.capacity[brokers])
             cycle = negative_cycle(cost)
             if cycle is None:
                 break
@@ -63,7 +65,7 @@ def _follow(state: State, hops: Hops, cycle: list[int]) -> int:
         return 1
     legs = [_leg(hops, a, b) for a, b in arcs]
     for choice in (_splice(state, legs), legs):
-        if _total_cost(state, choice) < -_TOLERANCE and _apply(state, choice):
+        if _total_cost(state, choice) < -_TOLERANCE and apply_hops(state, choice):
             return 1
     for a, b in arcs:
         hops.cost[a, b] = np.inf
@@ -116,7 +118,7 @@ def _join(start: Hop, end: Hop) -> list[Hop]:
     return [(row, slot, source, end[3])] if source != end[3] else []
 
 
-def _apply(state: State, legs: list[Hop]) -> bool:
+def apply_hops(state: State, legs: list[Hop]) -> bool:
     """Make the hops one after the other; when one is refused, take all of them back."""
     done: list[Hop] = []
     for leg in legs:

@@ -57,6 +57,16 @@ def lift(state: State, target: Int64Array, limit: int | None = None) -> Lifted:
     return Lifted(_empty(state), lost, above)
 
 
+def breaking(state: State) -> tuple[Int64Array, BoolArray]:
+    """Rows that break their windows and could keep them better, and the places of each that may go for that."""
+    rows = np.arange(state.problem.row.size)
+    able = _excess(state, rows)
+    short = np.flatnonzero(~able.any(axis=1) & (state.shortfall(rows) > state.missing()[rows]))
+    able[short] = _spare(state, short)
+    rows = np.flatnonzero(able.any(axis=1))
+    return rows, able[rows]
+
+
 def _empty(state: State) -> int:
     """Empty places of rows that dropped nothing."""
     return int(state.missing()[~state.problem.dropped()].sum())
