@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from placement.digest import digest_of
 from placement.model import NO_BROKER, Broker, Int32Array
 from placement.plan import Replan
+from placement.verify_claims import claim_problems
 from placement.verify_loads import load_problems
 
 _SHOWN = 20
@@ -70,7 +71,7 @@ class Change:
 
 
 def verify(plan: Replan) -> Verification:
-    """Check a whole plan: the changed partitions, the ones it must not touch, its counts, its bytes and its digest."""
+    """Check a whole plan: what changes, what must not and what had to, its counts, bytes, claims and its digest."""
     moves, terms = plan.moves, plan.terms
     change = Change(moves.topics, moves.topic_index, moves.partition, moves.before, moves.after)
     found = list(
@@ -89,7 +90,7 @@ def verify(plan: Replan) -> Verification:
     found += _healed(plan)
     found += _kept_off(plan)
     found += _left_lost(plan)
-    found += [Violation(problem) for problem in load_problems(plan)]
+    found += [Violation(problem) for problem in (*claim_problems(plan), *load_problems(plan))]
     return Verification(tuple(found), len(moves))
 
 
@@ -118,6 +119,8 @@ def verify_moves(
             without it, those on brokers that are not dead.
         partial: replicas on lost brokers may stay where they are, as a budget did not reach them.
     """
+    if not change.partition.size:
+        return Verification((), 0)
     members = brokers if isinstance(brokers, Members) else Members.of(brokers, exclude_brokers)
     checks = _Checks(change, members, partial, in_sync)
     found = [

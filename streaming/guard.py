@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import socket
 import tempfile
 import time
@@ -21,10 +22,18 @@ _PATIENCE: Final = 0.5
 _POLL: Final = 0.02
 """Seconds: a probe that looks whether the lock is free holds it for a moment."""
 
+_LAST_COMMIT: Final = 20.0
+"""Seconds in which the JVM of a job that was killed ends what it has in hand, and itself."""
+
+_HOLDER: Final = re.compile(r"process (?P<pid>\d+) on (?P<host>\S+) since")
+
 
 @contextmanager
-def only_writer(root: str) -> Iterator[None]:
-    """Hold the lock on a folder of tables. It ends with the process, however that ends.
+def only_writer(root: str) -> Iterator[int | None]:
+    """Hold the lock on a folder of tables, and yield its descriptor.
+
+    Commits are made by the JVM, which may outlive a process that is killed: whoever inherits the descriptor holds the
+    lock, too, so that it ends with the last of them. On the ordinary way out it ends here, for all of them.
 
     Behind a storage URL there is no such lock; there the cluster manager has to see to it that the job runs once.
 
@@ -32,11 +41,11 @@ def only_writer(root: str) -> Iterator[None]:
         JobError: another job holds it, or the folder cannot be written to.
     """
     if "://" in root:
-        yield
+        yield None
         return
     unwritable, taken = f"{root}: the tables cannot be written here", f"{root}: another job writes to these tables"
-    with _held(Path(root) / _LOCK, unwritable, taken):
-        yield
+    with _held(Path(root) / _LOCK, unwritable, taken) as descriptor:
+        yield descriptor
 
 
 def writer_of(root: str) -> str | None:
@@ -81,7 +90,7 @@ def only_executor(root: str, cluster_id: str) -> Iterator[None]:
 
 
 @contextmanager
-def _held(path: Path, unwritable: str, taken: str) -> Iterator[None]:
+def _held(path: Path, unwritable: str, taken: str) -> Iterator[int]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+", encoding="utf-8")
@@ -92,7 +101,10 @@ def _held(path: Path, unwritable: str, taken: str) -> Iterator[None]:
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
         file.flush()
-        yield
+        try:
+            yield file.fileno()
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _lock(file: IO[str], taken: str) -> None:
@@ -101,15 +113,32 @@ def _lock(file: IO[str], taken: str) -> None:
     Raises:
         JobError: another process holds it, and does not let go.
     """
-    until = time.monotonic() + _PATIENCE
+    began = time.monotonic()
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            if time.monotonic() < until:
-                time.sleep(_POLL)
-                continue
             file.seek(0)
             holder = file.read().strip() or "another process"
+            orphaned = _has_died(holder)
+            if time.monotonic() - began < (_LAST_COMMIT if orphaned else _PATIENCE):
+                time.sleep(_POLL)
+                continue
+            if orphaned:
+                holder += f", which died; the JVM that it started has not ended: `fuser {file.name}` names it"
             raise JobError(f"{taken} ({holder}); stop it first") from error
         return
+
+
+def _has_died(holder: str) -> bool:
+    """Whether the process that took the lock is gone, and what holds it is what it left behind."""
+    found = _HOLDER.match(holder)
+    if found is None or found["host"] != socket.gethostname():
+        return False
+    try:
+        os.kill(int(found["pid"]), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -36,9 +36,6 @@ projection_interval = "1ms"
 RUN_DEPENDENT = ("app_id", "created_at", "received_at", "seal")
 """Columns that two runs over the same events may fill differently."""
 
-TICK = 10**12
-"""Batch ids from here on are milliseconds of a clock."""
-
 
 class JobFolder:
     def __init__(self, folder: Path, *, policy: str = "", source: str = "") -> None:
@@ -78,9 +75,6 @@ class JobFolder:
     def rows(self, table: str, *, batches: bool = True) -> list[dict[str, Any]]:
         """The rows without what depends on the run, in an order that does not; on request without their batches."""
         rows = self.delta(table).to_pyarrow_table().to_pylist()
-        for row in rows:
-            # What the last tick of a run brings is numbered by the clock.
-            row["batch_id"] = min(row.get("batch_id", 0), TICK)
         dependent = RUN_DEPENDENT if batches else (*RUN_DEPENDENT, "batch_id")
         kept = [{name: value for name, value in row.items() if name not in dependent} for row in rows]
         return sorted(kept, key=lambda row: json.dumps(row, default=str, sort_keys=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from placement.loads.model import WEIGHTS
+from streaming.record.version import FoldDigests
 
 ABOUT: Final = {
     "plans": "The journal: one row a plan version of a cluster, without gaps from 1.",
@@ -103,7 +104,7 @@ MEANING: Final = {
     "base_version": "what it was planned from, or approves, rejects or undoes",
     "supersedes": "the proposal that can no longer be approved because of it",
     "app_id": "the query's id, from its checkpoint",
-    "batch_id": "the micro-batch; of what time alone brought at the end of a run, milliseconds of the clock",
+    "batch_id": "the micro-batch; of what time alone brought at the end of a run, a number of its own",
     "created_at": "the time of the batch",
     "kind": "what was decided, such as `heal` or `rebalance`",
     "cause": "the event, deadline or request that caused it",
@@ -121,6 +122,8 @@ MEANING: Final = {
     "policy": "the policy that it was decided under, as JSON",
     "software_version": "the release that planned it",
     "digest": "sha256 of what changes; approval names it",
+    "fold": "digests of the state that it leaves, by which a projection is known to be what the journal says",
+    **{f"fold.{name}": f"of what the table `{name}` then has" for name in FoldDigests._fields},
     "seal": "sha256 of the row and of the seal before it",
     "received_at": "the time of the batch",
     "details": "whatever the report says beside its state, as JSON",

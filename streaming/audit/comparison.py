@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
+from placement.model import NO_BROKER
 from streaming.record.loads import listed
-from streaming.record.moves import TopicMoves, canonical
+from streaming.record.moves import TopicMoves, canonical, unpadded
 from streaming.record.version import EventRecord, PlanVersion
 
 _FIELDS: Final = (
@@ -48,6 +49,8 @@ def compare_versions(recorded: PlanVersion, derived: PlanVersion) -> None:
         old, new = _plain(getattr(recorded, name)), _plain(getattr(derived, name))
         if old != new:
             raise NotTheSame(f"its {name.replace('_', ' ')} comes out differently", old, new)
+    if recorded.fold.brokers and recorded.fold != derived.fold:  # earlier releases recorded none
+        raise NotTheSame("the state after it comes out differently", recorded.fold, derived.fold)
     old, new = (_outcomes(version.events) for version in (recorded, derived))
     if old != new:
         raise NotTheSame("its events come out differently", old, new)
@@ -75,7 +78,8 @@ def _plain(value: Any) -> Any:
 
 def _compare_moves(recorded: PlanVersion, derived: PlanVersion) -> None:
     same = recorded.digest == derived.digest and _notes(recorded.moves) == _notes(derived.moves)
-    if same and _dirs(recorded.moves) == _dirs(derived.moves):
+    aside = [(_dirs(version.moves), _roles(version.moves)) for version in (recorded, derived)]
+    if same and aside[0] == aside[1]:
         return
     new = {(topic, partition): (before, after, reason) for topic, partition, before, after, reason in _moves(derived)}
     for topic, partition, before, after, reason in _moves(recorded):
@@ -89,6 +93,9 @@ def _compare_moves(recorded: PlanVersion, derived: PlanVersion) -> None:
     old_dirs, new_dirs = (_dirs(version.moves) for version in (recorded, derived))
     if old_dirs != new_dirs:
         raise NotTheSame("its log directories come out differently", old_dirs, new_dirs)
+    old_roles, new_roles = (_roles(version.moves) for version in (recorded, derived))
+    if old_roles and old_roles != new_roles:
+        raise NotTheSame("what was observed of its partitions comes out differently", old_roles, new_roles)
     old_waves, new_waves = (_notes(version.moves)[1] for version in (recorded, derived))
     if old_waves != new_waves:
         raise NotTheSame("its waves come out differently", old_waves, new_waves)
@@ -117,3 +124,14 @@ def _notes(moves: Sequence[TopicMoves]) -> tuple[list[str], list[int]]:
 def _dirs(moves: Sequence[TopicMoves]) -> list[tuple[str, list[list[str]]]]:
     """The log directories that are named, by topic."""
     return [(b.topic, [list(paths) for paths in b.log_dirs]) for b in moves if b.log_dirs is not None]
+
+
+def _roles(moves: Sequence[TopicMoves]) -> list[tuple[str, int, int, list[int], list[int]]]:
+    """Leader, ISR and end offsets of the partitions of which they were observed."""
+    found = []
+    for block in sorted(moves, key=lambda block: block.topic):
+        if block.roles is not None:
+            columns = (block.partitions, block.roles.leader, block.roles.isr, block.roles.end_offsets)
+            for partition, leader, isr, ends in zip(*(column.tolist() for column in columns), strict=True):
+                found.append((block.topic, partition, leader, unpadded(isr), unpadded(ends)))
+    return [row for row in found if row[2:] != (NO_BROKER, [], [])]

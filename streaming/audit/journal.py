@@ -43,7 +43,8 @@ _ROWS_AT_ONCE: Final = 64
 class Verified:
     """What ``verify`` found of a cluster; all is well when there is no difference.
 
-    ``releases`` are the releases of this software that made its plans.
+    ``releases`` are the releases of this software that made its plans, ``seal`` is that of the last version that came
+    out the same.
     """
 
     cluster_id: str
@@ -51,6 +52,7 @@ class Verified:
     moves: int
     difference: Difference | None
     releases: frozenset[str] = frozenset()
+    seal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ def _joined(found: Iterable[Iterable[Verified]]) -> Iterator[Verified]:
             sum(part.moves for part in counted),
             counted[-1].difference,
             frozenset().union(*(part.releases for part in counted)),
+            counted[-1].seal,
         )
 
 
@@ -148,7 +151,7 @@ def _verify_share(root: str, share: _Share) -> list[Verified]:
             difference = difference or check_log(name, audit.state.version, record)
             difference = difference or check_projections(history, name, audit.known)
         releases = frozenset(own.slice(before)["software_version"].unique().to_pylist())
-        found.append(Verified(name, len(audit.known) - before, audit.moves, difference, releases))
+        found.append(Verified(name, len(audit.known) - before, audit.moves, difference, releases, audit.state.seal))
     return found
 
 
@@ -168,3 +171,13 @@ def _rows(table: pa.Table) -> Iterator[tuple[Batch, PlanVersion]]:
         ids = zip(part["app_id"].to_pylist(), part["batch_id"].to_pylist(), strict=True)
         for batch, version in zip(ids, versions_from_arrow(part), strict=True):
             yield Batch(*batch), version
+
+
+def kept_elsewhere(history: History, cluster: str, plan_version: int, seal: str) -> Difference | None:
+    """Whether the journal has a version with the seal that somebody kept where nobody can rewrite it."""
+    rows = history.plans(["seal"], Span(cluster, plan_version, plan_version))
+    found = rows["seal"].to_pylist()
+    if found == [seal]:
+        return None
+    what = "its seal is not the one that was kept elsewhere: history was written anew" if found else "is missing"
+    return Difference(cluster, plan_version, what, found, seal)

@@ -256,21 +256,31 @@ def _json(moves: Moves, *, after: bool) -> str:
     return reassignment_json((m.topic, m.partition, m.after if after else m.before) for m in moves)
 
 
-def check_plan(plan_file: str, current_file: str, brokers_file: str, *, as_json: bool) -> None:
-    """Check a plan in files; exit code 1 where it is unsound."""
+def check_plan(plan_file: str, current_file: str, brokers_file: str, *, partial: bool, as_json: bool) -> None:
+    """Check a plan in files; exit code 1 where it is unsound or, without a budget, leaves undone what could be done."""
     from placement import verify_moves
+    from placement.verify_claims import left_out
 
-    current, plan = read_assignment(current_file), read_assignment(plan_file)
-    checked = verify_moves(changes_between(current, plan), read_brokers(brokers_file))
+    current, plan, brokers = read_assignment(current_file), read_assignment(plan_file), read_brokers(brokers_file)
+    checked = verify_moves(changes_between(current, plan), brokers, partial=partial)
     violations = [str(violation) for violation in checked.violations]
+    if not partial:
+        violations += left_out(_with(current, plan), brokers)
     if as_json:
-        click.echo(json.dumps({"sound": bool(checked), "checked": checked.checked, "violations": violations}, indent=2))
+        sound = {"sound": not violations, "checked": checked.checked, "violations": violations}
+        click.echo(json.dumps(sound, indent=2))
     else:
-        click.echo(f"{checked.checked} partitions checked: {'sound' if checked else 'unsound'}")
+        click.echo(f"{checked.checked} partitions checked: {'unsound' if violations else 'sound'}")
         for violation in violations:
             click.echo(f"  {violation}")
-    if not checked:
+    if violations:
         raise click.exceptions.Exit(1)
+
+
+def _with(current: Assignment, plan: Assignment) -> Assignment:
+    """The layout with the plan carried out."""
+    after = {(topic, partition): replicas for topic, partition, replicas in (*current.rows(), *plan.rows())}
+    return Assignment.from_rows((*place, replicas) for place, replicas in after.items())
 
 
 def changes_between(current: Assignment, plan: Assignment) -> Change:

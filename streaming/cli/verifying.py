@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,16 +20,20 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--cluster", metavar="C", help="Verify this cluster's journal only.")
+@click.option("--seal", "seals", metavar="C:VERSION:SEAL", multiple=True, help="A seal that you kept elsewhere.")
 @click.option("--plan", "plan_file", metavar="PLAN.json", help="Offline: the partitions that change.")
 @click.option("--current", "current_file", metavar="CURRENT.json", help="Offline: the layout now.")
 @click.option("--brokers", "brokers_file", metavar="B.json", help="Offline: the cluster's brokers.")
+@click.option("--partial", is_flag=True, help="Offline: the plan had a budget, so what was lost may stay so.")
 @conf_option
 @json_option
 def verify(
     cluster: str | None,
+    seals: tuple[str, ...],
     plan_file: str | None,
     current_file: str | None,
     brokers_file: str | None,
+    partial: bool,
     conf: str | None,
     as_json: bool,
 ) -> None:
@@ -46,26 +52,39 @@ def verify(
     files = {"--plan": plan_file, "--current": current_file, "--brokers": brokers_file}
     missing = [name for name, file in files.items() if file is None]
     if len(missing) == len(files):
-        _verify_journal(cluster, conf, as_json=as_json)
+        _verify_journal(cluster, seals, conf, as_json=as_json)
     elif missing:
         raise click.UsageError(f"{missing[0]} is missing: a plan in files needs --plan, --current and --brokers")
     else:
         from streaming.cli.offline import check_plan
 
-        check_plan(str(plan_file), str(current_file), str(brokers_file), as_json=as_json)
+        check_plan(str(plan_file), str(current_file), str(brokers_file), partial=partial, as_json=as_json)
 
 
-def _verify_journal(cluster: str | None, conf: str | None, *, as_json: bool) -> None:
-    from streaming.audit.journal import verify_clusters
+def _kept(text: str) -> tuple[str, int, str]:
+    cluster, version, seal = ("", *text.rsplit(":", 2))[-3:]
+    if not cluster or not version.isdecimal() or not seal:
+        raise click.UsageError(f"--seal {text}: this is not CLUSTER:VERSION:SEAL, as `verify --json` prints it")
+    return cluster, int(version), seal
+
+
+def _verify_journal(cluster: str | None, seals: Sequence[str], conf: str | None, *, as_json: bool) -> None:
+    from streaming.audit.journal import kept_elsewhere, verify_clusters
     from streaming.config import load_config
     from streaming.history.tables import History
 
     history = History(load_config(conf).tables.root)
     clusters = [history.cluster(cluster)] if cluster else history.clusters()
+    kept = [_kept(text) for text in seals]
+    for name, *_ in kept:
+        if history.cluster(name) not in clusters:
+            raise click.UsageError(f"--seal is about cluster {name}, and --cluster about {clusters[0]}")
     found = []
     start = time.monotonic()
     with working("verifying", len(clusters)) as step:
-        for verified in verify_clusters(history, clusters, processes=os.cpu_count() or 1):
+        for derived in verify_clusters(history, clusters, processes=os.cpu_count() or 1):
+            others = (kept_elsewhere(history, *one) for one in kept if one[0] == derived.cluster_id)
+            verified = replace(derived, difference=next(filter(None, others), derived.difference))
             found.append(verified)
             if not as_json:
                 _say(verified, time.monotonic() - start)
@@ -108,6 +127,7 @@ def _document(verified: Verified) -> dict[str, Any]:
         "verified_moves": verified.moves,
         "same": found is None,
         "planned_by": sorted(verified.releases),
+        "seal": f"{verified.cluster_id}:{verified.versions}:{verified.seal}",
     }
     if found is not None:
         document["difference"] = {

@@ -22,8 +22,8 @@ from streaming.job.checkpoint import check_repeated, check_tables, checkpoint_id
 from streaming.job.executors import plan_on_executors
 from streaming.job.folder import Folder, folder_of
 from streaming.job.garbage import few_collections
-from streaming.job.projections import Projector, brought
-from streaming.job.recovery import find_version, load_memory
+from streaming.job.projections import Projector, Rebuilt, brought
+from streaming.job.recovery import find_version, load_memory, ticks_of
 from streaming.job.sources import decode_batch
 from streaming.job.tables import Tables
 from streaming.job.write_behind import Behind
@@ -79,11 +79,13 @@ class MicroBatches:
         while not self._lock.acquire(timeout=0.1):
             if self._stopping:
                 raise JobError("the job was asked to stop; this batch is taken up at the next start")
+        self._alone(lambda: self._run(batch.sparkSession, batch, batch_id))
+
+    def _alone(self, work: Callable[[], None]) -> None:
+        """Do what changes memory and tables, under the lock, which ends here. After a failure memory is read again."""
         try:
-            if self.begun is not None:
-                self.begun(batch_id)
             with few_collections():
-                self._run(batch.sparkSession, batch, batch_id)
+                work()
         except BaseException as error:
             self._memory = None
             self.failure = error
@@ -112,17 +114,23 @@ class MicroBatches:
 
     def tick(self, spark: SparkSession, now: datetime) -> None:
         """Let time pass once the source is used up. Not a batch of the query, so it has transactions of its own."""
+        self._lock.acquire()
+        self._alone(lambda: self._tick(spark, now))
+
+    def _tick(self, spark: SparkSession, now: datetime) -> None:
         tables = Tables(self.config.tables.root)
         memory = self._remembered(spark, tables, NO_BATCH)
         began = time.monotonic()
         result = plan_batch(memory, [], now, NO_BATCH, self.config, partial(find_version, spark, tables))
         if result.versions:
-            ticks = f"{self._app_id}/ticks"
-            result = replace(result, batch_id=int(now.timestamp() * 1000))
-            commit(spark, tables, memory, result, ticks)
+            result = replace(result, batch_id=memory.ticked + 1)
+            commit(spark, tables, memory, result, ticks_of(self._app_id))
+            memory.ticked += 1
             self._publish(spark, tables, memory, result, began)
 
     def _run(self, spark: SparkSession, batch: DataFrame, batch_id: int) -> None:
+        if self.begun is not None:
+            self.begun(batch_id)
         tables = Tables(self.config.tables.root)
         memory = self._remembered(spark, tables, batch_id)
         table = batch.toArrow()
@@ -180,7 +188,7 @@ class MicroBatches:
             checkpoint = self.config.job.checkpoint
             self._app_id = self._app_id or checkpoint_identity(spark, checkpoint)
             journal = tables.journal_version(spark)
-            memory = load_memory(spark, tables, self._app_id, batch_id)
+            memory = load_memory(spark, tables, self._app_id, batch_id, partial(self._rebuild, spark, tables))
             memory.journal = journal
             self._tables = check_tables(spark, tables, checkpoint, memory.reached)
             self._folder = folder_of(self.config)
@@ -213,7 +221,10 @@ class MicroBatches:
             self._metrics = Behind("metrics", interval, append, UNWRITTEN)
         self._metrics.add([measures])
 
-    def _project(self, spark: SparkSession, tables: Tables, versions: Sequence[PlanVersion]) -> None:
+    def _rebuild(self, spark: SparkSession, tables: Tables, rebuilt: Rebuilt) -> None:
+        self._project(spark, tables, [rebuilt])
+
+    def _project(self, spark: SparkSession, tables: Tables, versions: Sequence[PlanVersion | Rebuilt]) -> None:
         if not versions:
             return
         if self._projector is None:

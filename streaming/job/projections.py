@@ -1,7 +1,7 @@
 """``brokers``, ``assignments``, ``loads`` and ``broker_limits``: the state as tables, merged behind the journal.
 
-They can be thrown away: what is missing is folded from the journal at the next start. Merging takes seconds,
-so it happens on a thread of its own, and never holds up a batch.
+They can be thrown away: what is missing is folded from the journal at the next start, and what is wrong is replaced.
+Merging takes seconds, so it happens on a thread of its own, and never holds up a batch.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -104,12 +105,24 @@ def _last(rows: pa.Table, table: Table) -> pa.Table:
     return rows.take(kept["row_max"].combine_chunks().sort())
 
 
-_PROJECTIONS: Final = (
-    (BROKERS, broker_rows),
-    (ASSIGNMENTS, assignment_rows),
-    (LOADS, load_rows),
-    (BROKER_LIMITS, limit_rows),
-)
+_ROWS: Final = {
+    BROKERS.name: broker_rows,
+    ASSIGNMENTS.name: assignment_rows,
+    LOADS.name: load_rows,
+    BROKER_LIMITS.name: limit_rows,
+}
+
+PROJECTIONS: Final = (BROKERS, ASSIGNMENTS, LOADS, BROKER_LIMITS)
+"""In the order of the digests that a version has of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A cluster of which a projection is to have nothing but the fold of these versions, which are all there are."""
+
+    cluster_id: str
+    table: Table
+    versions: Sequence[PlanVersion]
 
 
 def merge_statement(tables: Tables, table: Table, source: str) -> str:
@@ -129,13 +142,26 @@ def merge(spark: SparkSession, tables: Tables, versions: Sequence[PlanVersion]) 
 
     ``spark`` must be a session that nothing else writes with: the commit's ``userMetadata`` is a setting of it.
     """
-    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", json.dumps({"plans": brought(versions)}))
-    for table, rows_of in _PROJECTIONS:
-        rows = rows_of(versions)
+    _name_commit(spark, versions)
+    for table in PROJECTIONS:
+        rows = _ROWS[table.name](versions)
         if rows.num_rows:
             view = f"changed_{table.name}"
             spark.createDataFrame(rows).createOrReplaceTempView(view)
             spark.sql(merge_statement(tables, table, view))
+
+
+def rebuild(spark: SparkSession, tables: Tables, rebuilt: Rebuilt) -> None:
+    """Replace what a projection has of a cluster, whatever it says there, in one commit; for sessions as ``merge``."""
+    _name_commit(spark, rebuilt.versions)
+    rows = spark.createDataFrame(_ROWS[rebuilt.table.name](rebuilt.versions)).alias("s")
+    mine = f"cluster_id = CAST(X'{rebuilt.cluster_id.encode().hex()}' AS STRING)"  # any name, without quotes
+    kept = rows.where(f"NOT ({_GONE[rebuilt.table.name]})")
+    kept.write.format("delta").mode("overwrite").option("replaceWhere", mine).save(tables.path(rebuilt.table))
+
+
+def _name_commit(spark: SparkSession, versions: Sequence[PlanVersion]) -> None:
+    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", json.dumps({"plans": brought(versions)}))
 
 
 def brought(versions: Sequence[PlanVersion]) -> dict[str, list[int]]:
@@ -165,23 +191,27 @@ class Projector:
         self._maintenance = maintenance
         self._kept_house = time.monotonic()
         # The journal has them: what fails is tried again with the next ones, and at the latest at the next start.
-        self._behind = Behind("projections", interval, self._write)
+        self._behind: Behind[PlanVersion | Rebuilt] = Behind("projections", interval, self._write)
 
     @property
     def failures(self) -> int:
         """Merges that failed."""
         return self._behind.failures
 
-    def add(self, versions: Sequence[PlanVersion]) -> None:
-        """Hand over versions that are in the journal."""
+    def add(self, versions: Sequence[PlanVersion | Rebuilt]) -> None:
+        """Hand over versions that are in the journal, and what is to be written again."""
         self._behind.add(versions)
 
     def stop(self) -> None:
         """Merge what waits, once, and end the thread."""
         self._behind.stop()
 
-    def _write(self, versions: Sequence[PlanVersion]) -> None:
-        merge(self._spark, self._tables, versions)
+    def _write(self, items: Sequence[PlanVersion | Rebuilt]) -> None:
+        for item in items:
+            if isinstance(item, Rebuilt):
+                rebuild(self._spark, self._tables, item)
+        # Versions that were handed over before what is rebuilt are in it, and merging them once more changes nothing.
+        merge(self._spark, self._tables, [item for item in items if isinstance(item, PlanVersion)])
         if not self._behind.stopping and time.monotonic() - self._kept_house > self._maintenance:
             self._keep_house()
 

@@ -65,9 +65,9 @@ def run_job(
         StreamingError: the job cannot start, or the query failed; says why.
     """
     with (
-        only_writer(config.tables.root),
+        only_writer(config.tables.root) as lock,
         monitored(config) as monitor,
-        _own_session(config) if spark is None else nullcontext(spark) as session,
+        _own_session(config, lock) if spark is None else nullcontext(spark) as session,
     ):
         batches = MicroBatches(config, observer, monitor.batch, monitor.begin)
         monitor.exporter.write_failures(batches.write_failures)
@@ -76,12 +76,13 @@ def run_job(
 
 
 @contextmanager
-def _own_session(config: Config) -> Iterator[SparkSession]:
+def _own_session(config: Config, lock: int | None) -> Iterator[SparkSession]:
     session = spark_session(
         QUERY_NAME,
         kafka=isinstance(config.source, KafkaSource),
         settings=config.spark,
         log=config.monitoring.log,
+        inherited=lock,
     )
     lost = False
     try:
@@ -129,7 +130,7 @@ def _run(
                 _watch(_start(session, config, batches, drain=drain), batches, wish, config)
             # Asked to stop, it may have left events unread that say how the time went by.
             if drain and not wish.is_set():
-                batches.tick(session, datetime.now(UTC))
+                _let_time_pass(batches, session, config)
         finally:
             batches.close()
 
@@ -183,6 +184,13 @@ def _watch(query: StreamingQuery, batches: MicroBatches, wish: threading.Event, 
         batches.stop(query.stop)
     failure = batches.failure or query.exception()
     if failure is not None and not wish.is_set():
+        raise _stopped(config, failure) from failure
+
+
+def _let_time_pass(batches: MicroBatches, session: SparkSession, config: Config) -> None:
+    try:
+        batches.tick(session, datetime.now(UTC))
+    except Exception as failure:
         raise _stopped(config, failure) from failure
 
 

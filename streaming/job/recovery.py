@@ -1,8 +1,14 @@
-"""Memory from tables: the projections as far as they reach, the journal beyond them."""
+"""Memory from tables: the projections as far as they reach, the journal beyond them.
+
+A projection is believed where its content has the digest that a version of the journal leaves: then it is the fold up
+to that version. Everything else (ghosts of a journal that was restored, a folder that was copied back, a row that
+somebody changed) is folded from the journal anew, and written again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -10,7 +16,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake.exceptions import DeltaError
 
+from streaming.history.pruning import narrowed
+from streaming.job.projections import PROJECTIONS, Rebuilt
 from streaming.job.tables import Tables
 from streaming.planning.batch import NEVER, Memory, Partial
 from streaming.planning.state import ClusterState
@@ -26,14 +35,17 @@ from streaming.record.schemas import (
     PLANS,
     PROGRESS,
     QUARANTINE,
+    Table,
 )
-from streaming.record.version import HELD, SUSPECT, BrokerRecord, PlanVersion
+from streaming.record.version import HELD, NO_DIGESTS, SUSPECT, BrokerRecord, FoldDigests, PlanVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
+
+_log: Final = logging.getLogger(__name__)
 
 _CHANGES: Final = {
     "broker_changes": BROKERS,
@@ -43,7 +55,6 @@ _CHANGES: Final = {
 }
 """What versions change, and the projection that has the last of it."""
 
-_OF_LOADS: Final = (LOADS, BROKER_LIMITS)
 _HEADS: Final = [name for name in PLANS.schema.names if name not in (*_CHANGES, "events", "topic_changes")]
 _EVENTS: Final = [f"events.{field.name}" for field in EVENT_TYPE if field.name != "payload"]
 """What the state has of events; the lines themselves may be long, and nobody asks for them again."""
@@ -51,28 +62,48 @@ _EVENTS: Final = [f"events.{field.name}" for field in EVENT_TYPE if field.name !
 _LIGHT: Final = [*_HEADS, "topic_changes", *_EVENTS]
 
 
-def load_memory(spark: SparkSession, tables: Tables, app_id: str, batch_id: int) -> Memory:
-    """What must be known before ``batch_id`` of the query ``app_id``; clusters are loaded when they are needed."""
-    memory = Memory(partial(load_states, spark, tables, app_id))
+def load_memory(
+    spark: SparkSession, tables: Tables, app_id: str, batch_id: int, rebuild: Callable[[Rebuilt], None]
+) -> Memory:
+    """What must be known before ``batch_id`` of the query ``app_id``; clusters are loaded when they are needed.
+
+    ``rebuild`` takes the projections that turn out to be wrong.
+    """
+    memory = Memory(partial(load_states, spark, tables, app_id, rebuild), in_hand=batch_id)
     known = ["cluster_id", "plan_version", "kind", "approval", "app_id", "batch_id", "broker_changes", "load_deadline"]
     journal = tables.read(spark, PLANS, known)
     refuse_newer(journal)
     mine = _of_query(journal, app_id)
-    memory.committed = max(mine["batch_id"].to_pylist(), default=NEVER)
+    memory.committed = _newest(mine)
+    memory.ticked = _newest(_of_query(journal, ticks_of(app_id)))
     memory.deadlines = _deadlines(journal)
-    memory.behind = _behind(spark, tables, _reach(journal), _with_loads(journal))
+    last = _reach(journal)
+    reach = {t.name: _reach(_projection(spark, tables, t, ["cluster_id", "plan_version"])) for t in PROJECTIONS}
+    # With versions that the journal does not have it is none of it: loading the cluster finds all that is wrong.
+    memory.need(sorted({name for of in reach.values() for name, at in of.items() if at > last.get(name, 0)}))
+    memory.behind = _behind(spark, tables, last, reach)
     progress = _of_query(tables.read(spark, PROGRESS, ["app_id", "batch_id"]), app_id)
     quarantine = tables.read(spark, QUARANTINE, ["sequence", "outcome", "app_id", "batch_id"])
     refuse_newer(quarantine)
     quarantine = _of_query(quarantine, app_id)
     memory.partial = _left_by(progress, quarantine, batch_id)
-    last = [pc.max(rows["batch_id"]).as_py() for rows in (mine, progress, quarantine)]
-    memory.reached = max((batch for batch in last if batch is not None), default=NEVER)
+    memory.reached = max(map(_newest, (mine, progress, quarantine)))
     return memory
+
+
+def ticks_of(app_id: str) -> str:
+    """What a query is called when it lets time pass without a batch: such transactions are numbered by themselves."""
+    return f"{app_id}/ticks"
 
 
 def _of_query(rows: pa.Table, app_id: str) -> pa.Table:
     return rows.filter(pc.equal(rows["app_id"], app_id))
+
+
+def _newest(rows: pa.Table) -> int:
+    """The last batch that there is of a query."""
+    last = pc.max(rows["batch_id"]).as_py()
+    return NEVER if last is None else int(last)
 
 
 def _left_by(progress: pa.Table, quarantine: pa.Table, batch_id: int) -> Partial:
@@ -82,60 +113,116 @@ def _left_by(progress: pa.Table, quarantine: pa.Table, batch_id: int) -> Partial
 
 
 def load_states(
-    spark: SparkSession, tables: Tables, app_id: str, names: Sequence[str], batch_id: int
+    spark: SparkSession,
+    tables: Tables,
+    app_id: str,
+    rebuild: Callable[[Rebuilt], None],
+    names: Sequence[str],
+    batch_id: int,
 ) -> dict[str, ClusterState]:
     """The states of some clusters before a batch: the projections as far as they reach, folded with the journal beyond.
 
-    What a batch put into quarantine before it was interrupted is left out: the batch will be planned again.
+    What a batch put into quarantine before it was interrupted is left out: the batch will be planned again. Projections
+    that no version of the journal leaves so are not believed, and handed to ``rebuild``.
     """
-    states = {name: ClusterState(name) for name in names}
-    brokers = tables.read(spark, BROKERS, BROKERS.schema.names, clusters=names)
-    assignments = tables.read(spark, ASSIGNMENTS, ASSIGNMENTS.schema.names, clusters=names)
-    _take_brokers(states, brokers)
-    _take_assignments(states, assignments)
-    reach = {BROKERS.name: _reach(brokers), ASSIGNMENTS.name: _reach(assignments)}
     light = tables.read(spark, PLANS, _LIGHT, clusters=names)
-    weighed = _with_loads(light)
-    if weighed:
-        loads, limits = (tables.read(spark, table, table.schema.names, clusters=names) for table in _OF_LOADS)
-        reach |= {LOADS.name: _reach(loads), BROKER_LIMITS.name: _reach(limits)}
-        _take_loads(states, loads, limits)
+    content = {t.name: _projection(spark, tables, t, t.schema.names, names) for t in PROJECTIONS}
+    states = _projected(names, content) or {}
+    found = {name: states[name].digests() if name in states else NO_DIGESTS for name in names}
+    reach = _proved(found, light)
+    wrong: dict[str, list[PlanVersion]] = {name: [] for name in names if name not in reach}
+    states |= {name: ClusterState(name) for name in wrong}
     for version in versions_from_arrow(_journal(spark, tables, light, reach)):
         states[version.cluster_id].fold(version)
+        if version.cluster_id in wrong:
+            wrong[version.cluster_id].append(version)
     for name, state in states.items():
-        if state.proposal and state.proposal.plan_version <= reach[ASSIGNMENTS.name].get(name, 0):
+        known = reach.get(name, {}).get(ASSIGNMENTS.name, 0)
+        if state.proposal and state.proposal.plan_version <= known:
             state.proposal = find_version(spark, tables, name, state.proposal.plan_version)
+    for name, versions in wrong.items():
+        for table, before, after in zip(PROJECTIONS, found[name], states[name].digests(), strict=True):
+            if before != after:
+                _log.warning(
+                    "cluster %s: the table %s is not what the journal says; it is written again", name, table.name
+                )
+                rebuild(Rebuilt(name, table, versions))
     _take_seen(states, spark, tables, app_id, batch_id)
     return states
+
+
+def _projected(names: Sequence[str], content: Mapping[str, pa.Table]) -> dict[str, ClusterState] | None:
+    """The clusters as the projections have them, whatever that is; ``None`` where somebody made nonsense of them."""
+    states = {name: ClusterState(name) for name in names}
+    try:
+        _take_brokers(states, content[BROKERS.name])
+        _take_assignments(states, content[ASSIGNMENTS.name])
+        _take_loads(states, content[LOADS.name], content[BROKER_LIMITS.name])
+    except (ValueError, TypeError, ArithmeticError, LookupError):
+        _log.exception("what the projections have of clusters %s cannot be taken", ", ".join(names))
+        return None
+    once = content[ASSIGNMENTS.name].num_rows == sum(_partitions(state) for state in states.values())
+    return states if once else None
+
+
+def _partitions(state: ClusterState) -> int:
+    return sum(layout.partitions.size for layout in state.topics.values())
+
+
+def _proved(found: Mapping[str, FoldDigests], journal: pa.Table) -> dict[str, dict[str, int]]:
+    """Up to which version the projections have each cluster, by the digests of their content.
+
+    Clusters of which any projection has what no version leaves are left out.
+    """
+    reach: dict[str, dict[str, int | None]] = {name: {} for name in found}
+    for table, nothing in ClusterState("").digests()._asdict().items():
+        versions = {(name, nothing): 0 for name in found}
+        kept = pc.struct_field(journal["fold"], table).to_pylist()
+        for name, version, digest in zip(
+            journal["cluster_id"].to_pylist(), journal["plan_version"].to_pylist(), kept, strict=True
+        ):
+            versions[name, digest] = max(version, versions.get((name, digest), 0))
+        for name, digests in found.items():
+            reach[name][table] = versions.get((name, getattr(digests, table)))
+    known = {name: {table: at for table, at in of.items() if at is not None} for name, of in reach.items()}
+    return {name: of for name, of in known.items() if len(of) == len(FoldDigests._fields)}
 
 
 def _changes(version: PlanVersion) -> bool:
     return any((version.broker_changes, version.moves, version.load_changes, version.limit_changes))
 
 
-def _with_loads(journal: pa.Table) -> set[str]:
-    """The clusters of which loads were ever observed."""
-    return set(journal.filter(pc.equal(journal["kind"], "loads"))["cluster_id"].unique().to_pylist())
-
-
-def _behind(spark: SparkSession, tables: Tables, last: dict[str, int], weighed: set[str]) -> list[PlanVersion]:
+def _behind(
+    spark: SparkSession, tables: Tables, last: dict[str, int], reach: Mapping[str, Mapping[str, int]]
+) -> list[PlanVersion]:
     """Versions that changed something which a projection does not have yet, with that change only.
 
-    ``last`` is the last version of each cluster, ``weighed`` are those of which loads were observed.
+    ``last`` is the last version of each cluster, ``reach`` the last that each projection has of it.
     """
     behind: list[PlanVersion] = []
     for column, table in _CHANGES.items():
-        among = {name: v for name, v in last.items() if table not in _OF_LOADS or name in weighed}
-        if not among:
-            continue
-        reach = _reach(tables.read(spark, table, ["cluster_id", "plan_version"]))
-        clusters = sorted(name for name, version in among.items() if reach.get(name, 0) < version)
+        of = reach[table.name]
+        clusters = sorted(name for name, version in last.items() if of.get(name, 0) < version)
         if clusters:
-            beyond = min(reach.get(name, 0) for name in clusters)
+            beyond = min(of.get(name, 0) for name in clusters)
             rows = tables.read(spark, PLANS, [*_HEADS, column], beyond=beyond, clusters=clusters)
-            versions = (v for v in versions_from_arrow(rows) if v.plan_version > reach.get(v.cluster_id, 0))
+            versions = (v for v in versions_from_arrow(rows) if v.plan_version > of.get(v.cluster_id, 0))
             behind += [v for v in versions if v.effective and _changes(v)]
     return sorted(behind, key=lambda v: (v.cluster_id, v.plan_version))
+
+
+def _projection(
+    spark: SparkSession, tables: Tables, table: Table, columns: Sequence[str], clusters: Sequence[str] | None = None
+) -> pa.Table:
+    """Columns of a projection; of one that cannot be read nothing is left, so that it is written again."""
+    try:
+        return tables.read(spark, table, columns, clusters=clusters)
+    except (OSError, pa.ArrowInvalid, DeltaError):
+        if tables.shared:
+            raise  # it may be the network
+        _log.exception("the table %s cannot be read; it is emptied, and written again", table.name)
+        tables.empty(spark, table)
+        return narrowed(table.schema, columns).empty_table()
 
 
 def _deadlines(journal: pa.Table) -> dict[str, datetime]:
@@ -214,17 +301,21 @@ def _reach(projection: pa.Table) -> dict[str, int]:
     return dict(zip(reach["cluster_id"].to_pylist(), reach["plan_version_max"].to_pylist(), strict=True))
 
 
-def _journal(spark: SparkSession, tables: Tables, light: pa.Table, reach: dict[str, dict[str, int]]) -> pa.Table:
+def _journal(spark: SparkSession, tables: Tables, light: pa.Table, reach: Mapping[str, Mapping[str, int]]) -> pa.Table:
     """All versions in order; what they changed only as far as a projection may not have it yet.
 
-    ``reach`` says how far each projection has each cluster; what those that are not in it have, was never changed.
+    ``reach`` says how far the projections have each cluster that is to be believed.
     """
-    journal, present = light, light["cluster_id"].unique().to_pylist()
-    for column, table in _CHANGES.items() if present else ():
-        if table.name not in reach:
-            continue
-        beyond = min((reach[table.name].get(cluster, 0) for cluster in present), default=0)
-        recent = tables.read(spark, PLANS, ["cluster_id", "plan_version", column], beyond=beyond, clusters=present)
+    journal, last = light, _reach(light)
+    for column, table in _CHANGES.items():
+        beyond = {name: reach[name][table.name] if name in reach else 0 for name in last}
+        behind = [name for name, version in last.items() if beyond[name] < version]
+        columns = ["cluster_id", "plan_version", column]
+        if behind:
+            least = min(beyond[name] for name in behind)
+            recent = tables.read(spark, PLANS, columns, beyond=least, clusters=behind)
+        else:
+            recent = narrowed(PLANS.schema, columns).empty_table()
         journal = _beside(journal, recent)
     return journal.sort_by([("cluster_id", "ascending"), ("plan_version", "ascending")])
 

@@ -80,6 +80,19 @@ class Tables:
             # Written by an earlier release: what it did not know is null in its rows.
             spark.sql(f"ALTER TABLE {self.identifier(table)} ADD COLUMNS ({', '.join(missing)})")
 
+    def empty(self, spark: SparkSession, table: Table) -> None:
+        """Take all rows out of a table without looking at them: its files may be unreadable.
+
+        Raises:
+            JobError: its log is so, too.
+        """
+        try:
+            spark.sql(f"DELETE FROM {self.identifier(table)}")
+        except Exception as error:
+            raise JobError(
+                f"{self.path(table)}: this table cannot be read; remove the folder, the next start writes it again"
+            ) from error
+
     def identifier(self, table: Table) -> str:
         """The table's name in SQL."""
         return f"delta.`{self.path(table)}`"
@@ -111,7 +124,7 @@ class Tables:
         if any("." in column for column in columns):
             span = Span(clusters, beyond + 1 if beyond else None)
             return read(DeltaTable(self.path(table)), self.path(table), table.schema, columns, span)
-        wanted = None if clusters is None else pc.field("cluster_id").isin(list(clusters))
+        wanted = None if clusters is None else pc.field("cluster_id").isin(pa.array(clusters, pa.string()))
         if beyond:
             later = pc.field("plan_version") > beyond
             wanted = later if wanted is None else wanted & later

@@ -88,6 +88,7 @@ class Memory:
     Attributes:
         committed: the last batch of this query that the journal has.
         in_hand: the batch that is planned: what an interrupted attempt at it has left is not known to the clusters.
+        ticked: the last time without a batch that the journal has of it, numbered from 0.
         deadlines: when time alone may change a cluster, in memory or not.
         clusters: states that are loaded.
         behind: versions that the projections do not have yet.
@@ -99,6 +100,7 @@ class Memory:
     load: Loader = _nothing_stored
     committed: int = NEVER
     in_hand: int = NEVER
+    ticked: int = NEVER
     deadlines: dict[str, datetime] = field(default_factory=dict)
     clusters: OrderedDict[str, ClusterState] = field(default_factory=OrderedDict)
     behind: list[PlanVersion] = field(default_factory=list)

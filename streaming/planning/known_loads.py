@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from placement.model import NO_BROKER, Int32Array
+from streaming.record.fold_digest import FoldDigest, hash_of_limits, hash_of_loads
 from streaming.record.loads import MEASURED, UNKNOWN, BrokerLimits, Int64Array, TopicLoads, nothing_of
 from streaming.record.moves import TopicMoves
 
@@ -28,12 +29,15 @@ class KnownLoads:
     topics: dict[str, TopicLoads] = field(default_factory=dict)
     limits: dict[int, BrokerLimits] = field(default_factory=dict)
     _topic_bytes: int = 0
+    _topic_digest: FoldDigest[str, TopicLoads] = field(default_factory=lambda: FoldDigest(hash_of_loads))
+    _limit_digest: FoldDigest[int, BrokerLimits] = field(default_factory=lambda: FoldDigest(hash_of_limits))
 
     def take(self, loads: Iterable[TopicLoads], limits: Iterable[BrokerLimits]) -> None:
         """Take changes over. The same ones again change nothing."""
         for block in loads:
             self._merge(block)
         for broker in limits:
+            self._limit_digest.changes(broker.broker_id, self.limits)
             if broker.is_known:
                 self.limits[broker.broker_id] = broker
             else:
@@ -61,11 +65,21 @@ class KnownLoads:
                 found.append(nothing_of(block.topic, gone))
         return found
 
+    def digests(self) -> tuple[str, str]:
+        """What proves that the projections ``loads`` and ``broker_limits`` have exactly this."""
+        return self._topic_digest.of(self.topics), self._limit_digest.of(self.limits)
+
+    def settle(self, loads: str, limits: str) -> None:
+        """Believe that these are the digests."""
+        self._topic_digest.settle(loads)
+        self._limit_digest.settle(limits)
+
     def size(self) -> int:
         """About how many bytes of memory they take."""
         return self._topic_bytes + _OVERHEAD * len(self.limits)
 
     def _merge(self, block: TopicLoads) -> None:
+        self._topic_digest.changes(block.topic, self.topics)
         known = self.topics.get(block.topic)
         ids, values = block.partitions, block.values
         if known is not None:

@@ -305,6 +305,7 @@ class ClusterPlanner:
             load_changes=[block for decision in self._open for block in decision.loads],
             limit_changes=[broker for decision in self._open for broker in decision.limits],
             load_deadline=self._open[-1].load_deadline,
+            fold=self.state.digests(),
         )
         self.state.record(version)
         self.versions.append(version)

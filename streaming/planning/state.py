@@ -19,8 +19,18 @@ from placement.fleet import Fleet, fleet_of
 from placement.model import NO_BROKER, Int32Array
 from placement.verify import Members
 from streaming.planning.known_loads import KnownLoads
+from streaming.record.fold_digest import FoldDigest, hash_of_broker, hash_of_topic
 from streaming.record.moves import Roles, TopicMoves, no_replicas, unknown_roles
-from streaming.record.version import MEMBERS, SUSPECT, Balance, BrokerRecord, EventRecord, PlanVersion, TopicChange
+from streaming.record.version import (
+    MEMBERS,
+    SUSPECT,
+    Balance,
+    BrokerRecord,
+    EventRecord,
+    FoldDigests,
+    PlanVersion,
+    TopicChange,
+)
 
 OVERHEAD: Final = 600
 """Bytes that Python takes for a topic, a broker or a clock, names included; measured."""
@@ -56,6 +66,10 @@ class TopicLayout:
     def size(self) -> int:
         """Bytes of memory that it takes, about."""
         return self.partitions.nbytes + self.replicas.nbytes + OVERHEAD
+
+
+def _hash_of_layout(topic: str, layout: TopicLayout) -> bytes:
+    return hash_of_topic(topic, layout.partitions, layout.replicas, layout.roles)
 
 
 @dataclass(slots=True)
@@ -99,6 +113,8 @@ class ClusterState:
     _due: Sequence[BrokerRecord] | None = None
     _topic_bytes: int = 0
     _balance: tuple[Load, Balance] | None = None
+    _broker_digest: FoldDigest[int, BrokerRecord] = field(default_factory=lambda: FoldDigest(hash_of_broker))
+    _topic_digest: FoldDigest[str, TopicLayout] = field(default_factory=lambda: FoldDigest(_hash_of_layout))
 
     def fold(self, version: PlanVersion) -> None:
         """Take over a version from the journal."""
@@ -112,6 +128,7 @@ class ClusterState:
     ) -> None:
         """Change the layout. Applying the same changes again changes nothing."""
         for broker in brokers:
+            self._broker_digest.changes(broker.broker_id, self.brokers)
             self.brokers[broker.broker_id] = broker
             self._live = self._due = self._balance = None
         blocks = list(moves)
@@ -126,6 +143,8 @@ class ClusterState:
         """Note the version, the events that it settled, and whether it waits for approval."""
         self.version = version.plan_version
         self.seal = version.seal or self.seal
+        if version.fold.brokers:
+            self._settle(version.fold)
         self.remember(version.events)
         if not version.leaves_proposals:
             self.proposal = version if version.approval == "proposed" else None
@@ -141,6 +160,17 @@ class ClusterState:
             self.load_deadline = version.load_deadline
         if version.kind in ("stop", "resume"):
             self.stopped = version.cause if version.kind == "stop" else ""
+
+    def digests(self) -> FoldDigests:
+        """What proves that a projection has exactly this; what changed since the last time is hashed."""
+        return FoldDigests(
+            self._broker_digest.of(self.brokers), self._topic_digest.of(self.topics), *self.loads.digests()
+        )
+
+    def _settle(self, fold: FoldDigests) -> None:
+        self._broker_digest.settle(fold.brokers)
+        self._topic_digest.settle(fold.assignments)
+        self.loads.settle(fold.loads, fold.broker_limits)
 
     def remember(self, events: Iterable[EventRecord]) -> None:
         """Note events as seen, and the time of the newest news about what they concern."""
@@ -181,6 +211,7 @@ class ClusterState:
 
     def _keep(self, topic: str, layout: TopicLayout | None) -> None:
         """Put a topic's layout in place of the one it had, and count its bytes: nobody has to look at all topics."""
+        self._topic_digest.changes(topic, self.topics)
         before = self.topics.pop(topic, None) if layout is None else self.topics.get(topic)
         if before is not None:
             self._topic_bytes -= before.size

@@ -17,6 +17,7 @@ from streaming.record.moves import from_arrow, to_arrow
 from streaming.record.schemas import (
     BROKER_CHANGE_TYPE,
     EVENT_TYPE,
+    FOLD_TYPE,
     METRICS_TYPE,
     OUTCOMES,
     PLANS,
@@ -28,6 +29,7 @@ from streaming.record.version import (
     Balance,
     BrokerRecord,
     EventRecord,
+    FoldDigests,
     Kind,
     LoadNumbers,
     Numbers,
@@ -77,6 +79,7 @@ def versions_to_arrow(versions: Sequence[PlanVersion], app_id: str, batch_id: in
             [len(v.limit_changes) for v in versions],
         ),
         "metrics": pa.array([numbers_to_dict(v.numbers) for v in versions], METRICS_TYPE),
+        "fold": pa.array([v.fold._asdict() if v.fold.brokers else None for v in versions], FOLD_TYPE),
     }
     return pa.table([_column(columns[f.name], f.type) for f in PLANS.schema], schema=PLANS.schema)
 
@@ -210,6 +213,7 @@ def versions_from_arrow(table: pa.Table) -> Iterator[PlanVersion]:
                 load_changes=loads,
                 limit_changes=limits_from_rows(row.get("limit_changes") or []),
                 numbers=numbers_from_dict(row["metrics"]),
+                fold=FoldDigests(**row.get("fold") or {}),
             )
 
 

@@ -11,6 +11,7 @@ from placement.loads.model import WEIGHTS
 from streaming.events import Outcome
 from streaming.record.load_columns import LIMIT_TYPE, LOAD_TYPE
 from streaming.record.moves import MOVE_TYPE
+from streaming.record.version import FoldDigests
 
 OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
 
@@ -68,6 +69,8 @@ METRICS_TYPE: Final = pa.struct(
     ]
 )
 
+FOLD_TYPE: Final = pa.struct([pa.field(name, pa.string()) for name in FoldDigests._fields])
+
 _TRANSACTION: Final = [pa.field("app_id", pa.string()), pa.field("batch_id", pa.int64())]
 
 
@@ -104,6 +107,7 @@ PLANS: Final = Table(
             pa.field("policy", pa.string()),
             pa.field("software_version", pa.string()),
             pa.field("digest", pa.string()),
+            pa.field("fold", FOLD_TYPE),
             pa.field("seal", pa.string()),
         ]
     ),

@@ -61,6 +61,7 @@ def seal_of(version: PlanVersion, previous: str) -> str:
         version.digest,
         version.supersedes,
         *_of_loads(version),
+        *([list(version.fold)] if version.fold.brokers else []),
     ]
     return sha256(msgspec.json.encode(_row(row))).hexdigest()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from placement import Broker
 from streaming.events import Outcome
@@ -149,12 +149,25 @@ class Numbers:
     loads: LoadNumbers | None = None
 
 
+class FoldDigests(NamedTuple):
+    """Hexadecimal digests of what each projection has after a version; empty where an earlier release planned it."""
+
+    brokers: str = ""
+    assignments: str = ""
+    loads: str = ""
+    broker_limits: str = ""
+
+
+NO_DIGESTS: Final = FoldDigests()
+
+
 @dataclass(frozen=True, slots=True)
 class PlanVersion:
     """One version of one cluster's plan: what came in, what changed, what was decided, and why.
 
     ``supersedes`` names the proposal that can no longer be approved because of this version. ``load_deadline`` is when
-    the cluster is to be rebalanced by load, unless newer loads say otherwise.
+    the cluster is to be rebalanced by load, unless newer loads say otherwise. ``fold`` has the digests of what it
+    leaves.
     """
 
     cluster_id: str
@@ -177,6 +190,7 @@ class PlanVersion:
     load_changes: Sequence[TopicLoads] = ()
     limit_changes: Sequence[BrokerLimits] = ()
     load_deadline: datetime | None = None
+    fold: FoldDigests = NO_DIGESTS
 
     @property
     def only_observes(self) -> bool:

@@ -69,12 +69,18 @@ LOCAL_ADDRESS = ("SPARK_LOCAL_IP", "127.0.0.1")
 
 
 def spark_session(
-    app_name: str, *, kafka: bool = False, settings: Mapping[str, str] | None = None, log: str = "text"
+    app_name: str,
+    *,
+    kafka: bool = False,
+    settings: Mapping[str, str] | None = None,
+    log: str = "text",
+    inherited: int | None = None,
 ) -> SparkSession:
     """Return the active session, or start one with Delta, and with Kafka if asked for.
 
     ``log`` is the form of what Spark says, ``text`` or ``json``. ``settings`` are Spark's own and win over the defaults
-    here; the master is ``local[2]`` unless they say another.
+    here; the master is ``local[2]`` unless they say another. ``inherited`` is a descriptor that stays open for as long
+    as a JVM that is started here lives.
 
     Raises:
         JavaError: Spark cannot be started with the Java that is there.
@@ -94,7 +100,7 @@ def spark_session(
     groups = ("delta", "kafka") if kafka else ("delta",)
     jars = kept_jars(listed_jars(groups))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    return _start(app_name, _settings(jars, wanted, log))
+    return _start(app_name, _settings(jars, wanted, log), inherited)
 
 
 def end_session(session: SparkSession) -> None:
@@ -164,7 +170,7 @@ def _calm_log() -> logging.Handler:
     return handler
 
 
-def _start(app_name: str, settings: Mapping[str, str]) -> SparkSession:
+def _start(app_name: str, settings: Mapping[str, str], inherited: int | None) -> SparkSession:
     # A Connect client may have none of these: they belong to a JVM in this process.
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -173,7 +179,9 @@ def _start(app_name: str, settings: Mapping[str, str]) -> SparkSession:
         logging.getLogger().addHandler(_calm_log())
     conf = SparkConf().setAppName(app_name).setAll(list(settings.items()))
     if SparkContext._gateway is None:  # a JVM outlives the session that was stopped in it
-        gateway = launch_gateway(conf, popen_kwargs={"stderr": subprocess.PIPE, "bufsize": 0})  # type: ignore[no-untyped-call]
+        descriptors = () if inherited is None else (inherited,)
+        options = {"stderr": subprocess.PIPE, "bufsize": 0, "pass_fds": descriptors}
+        gateway = launch_gateway(conf, popen_kwargs=options)  # type: ignore[no-untyped-call]
         threading.Thread(target=_pass_on, args=(gateway.proc.stderr,), name="spark-stderr", daemon=True).start()
         SparkContext(conf=conf, gateway=gateway)
     return SparkSession.builder.config(conf=conf).getOrCreate()

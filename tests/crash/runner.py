@@ -1,4 +1,4 @@
-"""Runs the job on a conf, and kills the whole process group at a chosen point.
+"""Runs the job on a conf, and kills the whole process group at a chosen point, or Python alone.
 
 ``python runner.py CONF POINT BATCH``: the points are the functions of this module, and ``BATCH`` is the micro-batch
 that journal points strike in. The job's own functions run; what is added stands before or after them.
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark import SparkContext
 
 from streaming.config import load_config
 from streaming.job import projections
@@ -43,23 +44,33 @@ def parquet_files(table: Path) -> set[str]:
     return {path.name for path in table.glob("*.parquet")}
 
 
-def kill_at_first_new_file(table: Path) -> None:
+def kill_python_alone() -> None:
+    """Leave a JVM that is stopped in the middle of what it does; its process id stands beside the conf."""
+    jvm = SparkContext._gateway.proc.pid
+    os.kill(jvm, signal.SIGSTOP)
+    Path(sys.argv[1]).with_name("jvm").write_text(str(jvm))
+    os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(60)
+
+
+def at_first_new_file(table: Path, strike: Callable[[], None] = kill) -> None:
     """From now on, strike as soon as Spark begins to write into the table: its commit comes a good deal later."""
     before = parquet_files(table)
 
     def watch() -> None:
         while parquet_files(table) == before:
             time.sleep(0.001)
-        kill()
+        strike()
 
     threading.Thread(target=watch, daemon=True).start()
 
 
-def at_append(batch: int, strike: Callable[[Path], None], *, after: bool = False) -> None:
-    """Strike when the journal gets this batch."""
+def at_append(batch: int, strike: Callable[[Path], None], *, after: bool = False, ticks: bool = False) -> None:
+    """Strike when the journal gets this batch, or this tick."""
 
     def wrapped(self: Tables, spark: Any, table: Table, rows: pa.Table, *, user_metadata: str, **options: Any) -> None:
-        mine = table is PLANS and json.loads(user_metadata)["batch"] == batch
+        told = json.loads(user_metadata or "{}")
+        mine = table is PLANS and told["batch"] == batch and told["app"].endswith("/ticks") == ticks
         if mine and not after:
             strike(Path(self.path(table)))
         append(self, spark, table, rows, user_metadata=user_metadata, **options)
@@ -74,7 +85,7 @@ def before_journal(batch: int) -> None:
 
 
 def inside_journal(batch: int) -> None:
-    at_append(batch, kill_at_first_new_file)
+    at_append(batch, at_first_new_file)
 
 
 def after_journal(batch: int) -> None:
@@ -111,6 +122,22 @@ def inside_note(batch: int) -> None:
     at_note(batch, half, after=True)
 
 
+def orphan_jvm(batch: int) -> None:
+    at_append(batch, lambda plans: at_first_new_file(plans, kill_python_alone))
+
+
+def before_tick(tick: int) -> None:
+    at_append(tick, lambda _: kill(), ticks=True)
+
+
+def inside_tick(tick: int) -> None:
+    at_append(tick, at_first_new_file, ticks=True)
+
+
+def after_tick(tick: int) -> None:
+    at_append(tick, lambda _: kill(), after=True, ticks=True)
+
+
 def rows_for(table: Table, versions: Sequence[PlanVersion]) -> int:
     rows = projections.broker_rows if table is BROKERS else projections.assignment_rows
     return int(rows(versions).num_rows)
@@ -131,11 +158,11 @@ def at_second_merge(table: Table, strike: Callable[[Path], None]) -> None:
 
 
 def inside_brokers(_: int) -> None:
-    at_second_merge(BROKERS, kill_at_first_new_file)
+    at_second_merge(BROKERS, at_first_new_file)
 
 
 def inside_assignments(_: int) -> None:
-    at_second_merge(ASSIGNMENTS, kill_at_first_new_file)
+    at_second_merge(ASSIGNMENTS, at_first_new_file)
 
 
 def between_projections(_: int) -> None:

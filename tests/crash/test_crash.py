@@ -6,6 +6,7 @@ projections, versions without gaps, and for every line exactly one outcome.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from streaming.errors import JobError
 from streaming.record.seal import seal_of
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
@@ -55,10 +57,10 @@ def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -
     return job
 
 
-def kill_at(point: str, job: JobFolder, elsewhere: Path) -> None:
+def kill_at(point: str, job: JobFolder, elsewhere: Path, batch: int = BATCH) -> None:
     """Run the job in a process group of its own until it is killed at the point."""
-    command = [sys.executable, str(RUNNER), str(job.conf), point, str(BATCH)]
-    ended = subprocess.run(command, cwd=elsewhere, start_new_session=True, check=False, timeout=120)
+    command = [sys.executable, str(RUNNER), str(job.conf), point, str(batch)]
+    ended = subprocess.run(command, cwd=elsewhere, start_new_session=True, check=False, timeout=300)
     assert ended.returncode == -signal.SIGKILL
 
 
@@ -166,4 +168,43 @@ def test_killed_between_the_projections(spark: SparkSession, tmp_path: Path, und
     assert reached["brokers"] > reached["assignments"] > 0
     job.run(spark)
     assert_same(job, undisturbed)
+    assert_projected(spark, job)
+
+
+def test_a_jvm_that_outlives_python_keeps_a_second_job_out(
+    spark: SparkSession, tmp_path: Path, undisturbed: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python is killed while the JVM is in the middle of the journal's commit, and stands still there."""
+    job = job_in(tmp_path / "job")
+    kill_at("orphan_jvm", job, tmp_path)
+    jvm = int((job.conf.parent / "jvm").read_text())
+    try:
+        with monkeypatch.context() as impatient:
+            impatient.setattr("streaming.guard._LAST_COMMIT", 0.1)
+            with pytest.raises(JobError, match=r"another job writes .* which died; the JVM that it started has not"):
+                job.run(spark)
+    finally:
+        os.kill(jvm, signal.SIGCONT)
+    job.run(spark)
+    assert_same(job, undisturbed)
+    assert_projected(spark, job)
+
+
+@pytest.mark.parametrize("point", ["before_tick", "inside_tick", "after_tick"])
+def test_killed_while_time_passes_without_a_batch(spark: SparkSession, tmp_path: Path, point: str) -> None:
+    """The source is used up, and the grace of a broker is over: the heal is one version, whenever the job is killed."""
+    jobs = [JobFolder(tmp_path / name, policy="approval = []") for name in ("calm", "job")]
+    for job in jobs:
+        job.send(*east.racks({"a": [1, 2], "b": [3, 4]}), east.created("orders", 6, 2, minute=1),
+                 east.left(1, "failed", minute=2))  # fmt: skip
+    calm, job = jobs
+    calm.run(spark)
+    kill_at(point, job, tmp_path, batch=0)
+    assert [v.kind for v in job.history.versions()][3:] == (["heal"] if point == "after_tick" else [])
+    job.run(spark)
+    job.run(spark)
+    for table in ("plans", "quarantine", "brokers", "assignments"):
+        # Where it was killed before the commit, the next start's first batch is already quiet, and heals.
+        assert job.rows(table, batches=False) == calm.rows(table, batches=False), table
+    assert [(row["kind"], row["batch_id"]) for row in calm.rows("plans")][-1] == ("heal", 0)
     assert_projected(spark, job)

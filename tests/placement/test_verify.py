@@ -10,7 +10,8 @@ import pytest
 from placement import Assignment, Broker, Change, Replan, replan, verify, verify_moves
 from placement.digest import digest_of
 from placement.model import NO_BROKER
-from placement.plan import Moves
+from placement.plan import REASONS, Moves
+from placement.verify_claims import left_out
 from tests.clusters import even_layout, in_state, racked
 
 
@@ -117,7 +118,55 @@ def test_a_change_outside_the_moves_is_found() -> None:
     quiet = next(i for i in range(len(plan.before)) if i not in set(plan.moves.row.tolist()))
     whole = plan.assignment.replicas[quiet : quiet + 1, ::-1]
     elsewhere = replace(plan, assignment=plan.assignment.with_rows(np.array([quiet]), whole))
-    assert _problems(elsewhere) == "the moves are not the partitions that differ between the layouts"
+    assert _problems(elsewhere) == (
+        "the moves are not the partitions that differ between the layouts; "
+        "the balance of leaders after is not that of the layout"
+    )
+
+
+FORGED = {
+    "the plan says that 18 replicas must move at least, and 17 do": lambda plan: {"lower_bound": 18},
+    "the plan calls itself optimal, and moves 17 replicas where its bound is 16": lambda plan: {"lower_bound": 16},
+    "the balance of replicas before is not that": lambda plan: {"replicas_before": plan.replicas_after},
+    "the balance of replicas after is not that": lambda plan: {"replicas_after": plan.replicas_before},
+    "the balance of leaders before is not that": lambda plan: {
+        "leaders_before": replace(plan.leaders_before, spread=plan.leaders_before.spread + 0.1)
+    },
+    "the balance of leaders after is not that": lambda plan: {"leaders_after": plan.replicas_after},
+    "gives the reason 'spread', and that is not so": lambda plan: {
+        "moves": replace(plan.moves, reason=np.full_like(plan.moves.reason, REASONS.index("spread")))
+    },
+}
+
+
+@pytest.mark.parametrize("problem", FORGED)
+def test_what_a_plan_says_of_itself_is_checked(problem: str) -> None:
+    plan = _plan()
+    assert (plan.moved_replicas, plan.lower_bound, plan.optimal) == (17, 17, True)
+    assert problem in _problems(replace(plan, **FORGED[problem](plan)))
+
+
+def test_what_a_plan_leaves_out_is_found() -> None:
+    """A move less than there could be, everything else made to agree with it; a budget may."""
+    plan = _plan()
+    first = plan.moves[0]
+    short = _damaged(plan, np.array(first.before, np.int32))
+    name = f"partition {first.topic}-{first.partition}"
+    assert f"{name} keeps a lost replica, and 8 brokers could hold its 3" in _problems(short)
+    unasked = replace(plan, terms=replace(plan.terms, replication_factors={"topic-000000": 4}))
+    assert "partition topic-000000-0 has 3 replicas, and 4 were asked for" in _problems(unasked)
+
+
+def test_what_nobody_can_hold_may_stay_lost() -> None:
+    brokers = [Broker(1), Broker(2), Broker(3, state="dead")]
+    plan = replan(Assignment.from_topics({"t": [[1, 2], [2, 1]]}), brokers)
+    layout = Assignment.from_topics({"t": [[1, 2, 3], [2, 1]]})
+    assert list(left_out(layout, brokers)) == []
+    assert list(left_out(layout, [*brokers, Broker(4)])) == [
+        "partition t-0 keeps a lost replica, and 3 brokers could hold its 3"
+    ]
+    assert verify(plan)
+    assert verify_moves(Change((), *(np.zeros(0, np.int32),) * 2, *(np.zeros((0, 0), np.int32),) * 2), brokers)
 
 
 def _creation(rows: list[list[int]]) -> Change:

@@ -393,6 +393,19 @@ def test_replan_and_verify_work_on_files(run: Run, files: Path) -> None:
     assert "not alive" in broken.stdout
 
 
+def test_a_plan_that_leaves_undone_what_could_be_done_is_unsound_unless_it_had_a_budget(run: Run, files: Path) -> None:
+    brokers = json.loads((files / "B.json").read_text(encoding="utf-8"))
+    brokers[0]["state"] = "dead"
+    (files / "B.json").write_text(json.dumps(brokers), encoding="utf-8")
+    (files / "PLAN.json").write_text('{"version": 1, "partitions": []}', encoding="utf-8")
+    args = ("verify", "--plan", "PLAN.json", "--current", "CURRENT.json", "--brokers", "B.json")
+    result = run(*args)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("0 partitions checked: unsound\n")
+    assert "keeps a lost replica" in result.stdout
+    assert run(*args, "--partial").stdout == "0 partitions checked: sound\n"
+
+
 @pytest.mark.parametrize(
     ("brokers", "said"),
     [

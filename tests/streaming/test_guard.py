@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -80,3 +84,38 @@ def test_a_folder_that_cannot_be_is_refused_with_the_reason(tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     with pytest.raises(JobError, match="the tables cannot be written here"), only_writer(str(tmp_path / "file")):
         pass
+
+
+def test_what_inherits_the_lock_holds_it_until_it_ends(tmp_path: Path) -> None:
+    """As a JVM does that outlives the Python process which started it."""
+    program = f"""
+        import os, subprocess, sys
+        from streaming.guard import only_writer
+        with only_writer({str(tmp_path)!r}) as lock:
+            quiet = {{"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}}
+            child = subprocess.Popen(["sleep", "60"], pass_fds=[lock], **quiet)
+            print(child.pid, flush=True)
+            os.kill(os.getpid(), 9)
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=False
+    )
+    child = int(ended.stdout)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(lambda: only_writer(str(tmp_path)).__enter__())
+        time.sleep(1.0)
+        assert not waiting.done()
+        os.kill(child, signal.SIGKILL)
+        assert waiting.result(10) is not None
+
+
+def test_a_lock_that_was_left_on_the_ordinary_way_is_free_though_a_child_inherited_it(tmp_path: Path) -> None:
+    with only_writer(str(tmp_path)) as lock:
+        assert lock is not None
+        child = subprocess.Popen(["sleep", "60"], pass_fds=[lock])
+    try:
+        with only_writer(str(tmp_path)):
+            pass
+    finally:
+        child.kill()
+        child.wait()

@@ -20,12 +20,16 @@ NO_SPARK = cast("Any", None)
 """Tables in a folder are read without it."""
 
 
+def nothing_is_rebuilt(rebuilt: Any) -> None:
+    raise AssertionError(rebuilt)
+
+
 def recovered(root: Path, driver: Driver, results: list[Any], projected: int) -> Any:
     """What a job would know at its start, with projections that reach up to a version."""
     write_batches(root, *results)
     write_deltalake(root / PROGRESS.name, PROGRESS.schema.empty_table())
     project(root, driver.journal[:projected])
-    return load_memory(NO_SPARK, Tables(str(root)), "app", NO_BATCH)
+    return load_memory(NO_SPARK, Tables(str(root)), "app", NO_BATCH, nothing_is_rebuilt)
 
 
 @pytest.mark.parametrize("projected", [0, 4, 8, 100])

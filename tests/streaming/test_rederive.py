@@ -386,6 +386,22 @@ def test_the_command_fails_and_shows_all_that_is_needed(run: Callable[..., Resul
     assert document["difference"]["plan_version"] == 3
 
 
+def test_a_history_that_was_written_anew_is_found_by_a_seal_that_was_kept_elsewhere(
+    run: Callable[..., Result], root: Path, driver: Driver
+) -> None:
+    (document,) = json.loads(run("--json").stdout)
+    kept = document["seal"]
+    assert kept == f"c:7:{driver.journal[-1].seal}"
+    assert run("--seal", kept).exit_code == 0
+    forge(root, driver, lambda version: replace(version, created_at=version.created_at.replace(second=30)), sealed=True)
+    assert run().exit_code == 0
+    result = run("--seal", kept)
+    said = "cluster c version 7: its seal is not the one that was kept elsewhere: history was written anew\n"
+    assert (result.exit_code, result.stdout.startswith(said)) == (1, True)
+    assert run("--seal", "c:8:abc").stdout.startswith("cluster c version 8: is missing\n")
+    assert run("--seal", "c:seven").exit_code == 2
+
+
 def test_plans_of_another_release_are_named(run: Callable[..., Result], root: Path, driver: Driver) -> None:
     forge(root, driver, lambda version: replace(version, software_version="0.0.9"), sealed=True)
     said = f"; some were planned by release 0.0.9, all were derived by {SOFTWARE_VERSION}\n"
