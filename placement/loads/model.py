@@ -26,6 +26,12 @@ WEIGHTS: Final = RESOURCES + COUNTS
 LED: Final = tuple(WEIGHTS.index(name) for name in ("bytes_out", "cpu", "leaders"))
 """The rows that a leadership changes, free of data; the others only a copy does."""
 
+NOISY: Final = tuple(WEIGHTS.index(name) for name in ("bytes_in", "bytes_out", "cpu"))
+"""The rows that come from rates, which differ from one look to the next; what is on disk is counted."""
+
+NOISE: Final = 0.2
+"""The standard deviation of a partition's rates that is taken for noise, as a fraction of them."""
+
 _LARGEST: Final = 1 << 50
 _CPU_IN_LEADER, _CPU_OUT_LEADER, _CPU_IN_FOLLOWER = 70, 15, 15
 

@@ -17,7 +17,7 @@ from placement.fleet import Fleet, fleet_of
 from placement.loads.model import Band, Loads
 from placement.model import Assignment, Broker, Int32Array, only_brokers
 from placement.plan import Replan
-from placement.replanning.by_load.steps import LoadTerms, over_limits, place_alike, place_by_load
+from placement.replanning.by_load.steps import LoadTerms, lasting, over_limits, place_alike, place_by_load
 from placement.replanning.conclude import conclude
 from placement.replanning.pose import pose
 from placement.replanning.state import State
@@ -138,13 +138,30 @@ def _by_load(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignmen
         raise InvalidLimitError(
             f"max_bytes is {max_bytes}: it cannot be given together with max_moves", name="max_bytes", value=max_bytes
         )
-    if loads.alike() and max_bytes is None and not terms.keep_off:
-        plan = place_alike(_by_count(assignment, fleet, terms, home), fleet, asked)
-        if not over_limits(plan):
-            return plan
+    plan = _alike(assignment, fleet, terms, home, asked)
+    if plan is not None:
+        return plan
     if terms.strict_spread:
         raise InvalidLimitError("strict_spread counts replicas: leave it out with loads", name="strict_spread", value=1)
-    return place_by_load(assignment, fleet, terms, asked)
+    plan = place_by_load(assignment, fleet, terms, asked)
+    if max_bytes is not None or terms.max_moves is not None:
+        return plan
+
+    def again(layout: Assignment) -> Replan:
+        known = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=layout.replicas)
+        return _alike(layout, known, terms, home, asked) or place_by_load(layout, known, terms, asked)
+
+    return lasting(plan, again, fleet, asked)
+
+
+def _alike(
+    assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None, asked: LoadTerms
+) -> Replan | None:
+    """The plan by counts where all partitions weigh the same and it keeps every limit, else None."""
+    if not asked.loads.alike() or asked.max_bytes is not None or terms.keep_off:
+        return None
+    plan = place_alike(_by_count(assignment, fleet, terms, home), fleet, asked)
+    return None if over_limits(plan) else plan
 
 
 def _solve(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None) -> tuple[State, Certificate]:

@@ -6,6 +6,9 @@ Two counts, each valid for itself, and the larger is taken:
   lightest knapsack of them, whole but for one where a short search does not settle it;
 - a broker below its band receives enough, at least the bytes of a knapsack over all partitions that may cut one.
 
+Where each rack must end with a certain number of replicas of every partition, as with three racks and three replicas,
+what leaves a broker is copied to one of the same rack. Both counts are then taken for each rack.
+
 Leaderships move for free, so only disk, bytes in and replicas are counted. Where a plan leaves a broker outside its
 band, the band is as wide as that for the bound. Whole numbers throughout.
 """
@@ -20,6 +23,7 @@ import numpy as np
 
 from placement.arrays import BoolArray, Float64Array, Int64Array
 from placement.loads.model import WEIGHTS
+from placement.model import Int32Array
 
 _COUNTED: Final = tuple(WEIGHTS.index(name) for name in ("disk", "bytes_in", "replicas"))
 _DISK: Final = WEIGHTS.index("disk")
@@ -34,8 +38,22 @@ class Held:
     broker: Int64Array
 
 
-def shed(held: Held, follower: Int64Array, load: Float64Array, high: Float64Array) -> int:
-    """Bytes that brokers above their bands give up.
+def fewest_bytes(gives: Int64Array, gets: Int64Array, owed: Int64Array, group: Int32Array | Int64Array) -> int:
+    """Bytes that are copied within groups of brokers that exchange none.
+
+    Args:
+        gives, gets: what brokers give up and get, shape ``(usable,)``.
+        owed: what groups end with more than they begin with, shape ``(groups,)``.
+        group: of each usable broker.
+    """
+    out, into = np.zeros_like(owed), np.zeros_like(owed)
+    np.add.at(out, group, gives)
+    np.add.at(into, group, gets)
+    return int(np.maximum(np.maximum(owed + out, into), 0).sum())
+
+
+def shed(held: Held, follower: Int64Array, load: Float64Array, high: Float64Array) -> Int64Array:
+    """Bytes that brokers above their bands give up, int64, shape ``(usable,)``.
 
     Args:
         held: what they can give up.
@@ -43,15 +61,18 @@ def shed(held: Held, follower: Int64Array, load: Float64Array, high: Float64Arra
         load, high: float64, shape ``(weights, usable)``: before, and the top of the band.
     """
     bounds = np.searchsorted(held.broker, np.arange(load.shape[1] + 1))
-    result = 0
+    result = np.zeros(load.shape[1], np.int64)
     for broker in np.flatnonzero((load > high)[list(_COUNTED)].any(axis=0)).tolist():
         rows = held.row[bounds[broker] : bounds[broker + 1]]
-        result += max(_lightest(follower, rows, k, _need(load[k, broker], high[k, broker])) for k in _COUNTED)
+        result[broker] = max(_lightest(follower, rows, k, _need(load[k, broker], high[k, broker])) for k in _COUNTED)
     return result
 
 
-def received(able: BoolArray, follower: Int64Array, load: Float64Array, low: Float64Array) -> int:
-    """Bytes that brokers below their bands get; ``able`` has the partitions that can be copied, shape ``(P,)``."""
+def received(able: BoolArray, follower: Int64Array, load: Float64Array, low: Float64Array) -> Int64Array:
+    """Bytes that brokers below their bands get, int64, shape ``(usable,)``.
+
+    ``able`` has the partitions that can be copied, shape ``(P,)``.
+    """
     needs = {k: [_need(low[k, b], load[k, b]) for b in range(load.shape[1])] for k in _COUNTED}
     rows = np.flatnonzero(able)
     best = [0] * load.shape[1]
@@ -59,7 +80,7 @@ def received(able: BoolArray, follower: Int64Array, load: Float64Array, low: Flo
         if any(need):
             knapsack = _Knapsack(follower, rows, k)
             best = [max(one, knapsack.lightest(n)) for one, n in zip(best, need, strict=True)]
-    return sum(best)
+    return np.array(best, np.int64)
 
 
 def _need(above: float, below: float) -> int:

@@ -15,6 +15,7 @@ from placement.model import Int32Array
 from placement.replanning.by_load.share import Share
 
 _HARD: Final = 1e4
+_DIGITS: Final = 12
 
 
 class Field:
@@ -75,6 +76,10 @@ class Field:
                 total += distance * distance + _HARD * (over * over)
                 far += distance + _HARD * over
         return total, far
+
+    def total(self) -> float:
+        """What all brokers cost, rounded, so that what sums round to makes no difference."""
+        return round(float(np.cumsum(self.cost)[-1]), _DIGITS)
 
     def add(self, broker: int, load: Float64Array) -> None:
         """Give a broker more, shape ``(weights,)``, or less."""

@@ -30,15 +30,16 @@ def lead_better(layout: Layout, broker: int) -> bool:
 
 def _flips(layout: Layout, broker: int) -> tuple[Int64Array, Int32Array, Int32Array]:
     """Rows whose leadership the broker could give or take, who gives it and who takes it."""
-    leads = layout.state.problem.fleet.leads
+    usable = layout.state.problem.fleet.usable
     row = layout.split(layout.members(broker))[0]
-    row = row[~layout.fixed[row] & (layout.lead[row] != NO_BROKER)]
+    # Held brokers have no share, so what they would take, or give, is not theirs to even out.
+    row = row[~layout.fixed[row] & (layout.lead[row] != NO_BROKER) & (layout.lead[row] < usable)]
     led = layout.lead[row] == broker
-    out, into = row[led], row[~led] if leads[broker] else row[:0]
+    out, into = row[led], row[~led]
     rows, givers, takers = [into], [layout.lead[into]], [np.full(into.size, broker, np.int32)]
     for column in range(layout.replicas.shape[1]):
         other = layout.replicas[out, column]
-        able = (other != NO_BROKER) & (other != broker) & leads[other]
+        able = (other != NO_BROKER) & (other != broker) & (other < usable)
         rows.append(out[able])
         givers.append(np.full(int(able.sum()), broker, np.int32))
         takers.append(other[able])

@@ -14,11 +14,11 @@ from typing import Final
 
 import numpy as np
 
-from placement.arrays import Int64Array
+from placement.arrays import Float64Array, Int64Array
 from placement.model import NO_BROKER
-from placement.replanning.by_load.layout import Layout
+from placement.replanning.by_load.layout import Layout, Snapshot
 from placement.replanning.by_load.search import settle
-from placement.replanning.by_load.stages import Stage, run
+from placement.replanning.by_load.stages import Stage, Stages, lead, run
 
 _PRICES: Final = (0.1, 0.3, 1.0)
 _SEVERAL: Final = 100_000
@@ -28,48 +28,58 @@ _IN_VAIN: Final = 16
 _OUT_OF_REACH: Final = 4
 _SMALL: Final = 1_000
 _NEAR: Final = 1.03
-_DIGITS: Final = 12
 
 
-def search(layout: Layout, staged: list[Stage], bound: Callable[[], int]) -> None:
+def search(
+    layout: Layout, staged: Stages, bound: Callable[[], int], pays: Callable[[Float64Array, Float64Array], bool]
+) -> None:
     """Bring the brokers into their bands, at the best of several prices, and polish the end.
 
-    ``bound`` gives the certified lower bound for the layout as it is; close to it there is little to gain.
+    ``bound`` gives the certified lower bound for the layout as it is; close to it there is little to gain. ``pays``
+    says whether bringing brokers from some loads to others is worth copies: for what leaders carry they are only made
+    then.
     """
-    cells = layout.replicas.size
-    near = 1.0 if cells <= _SMALL else _NEAR
-    if cells > _SEVERAL:
-        run(layout, staged, _PRICES[0])
-        return
-    start, best = layout.snapshot(), None
-    for price in _PRICES:
-        if best is not None:
+    near = 1.0 if layout.replicas.size <= _SMALL else _NEAR
+    start = layout.snapshot()
+    free: list[tuple[tuple[float, int], Float64Array, Snapshot]] = []
+    ends: list[tuple[tuple[float, int], Snapshot]] = []
+    for price in _PRICES if layout.replicas.size <= _SEVERAL else _PRICES[:1]:
+        if ends:
             layout.restore(start)
-        run(layout, staged, price)
+        run(layout, staged.copied, price)
         score = _score(layout)
-        if score[0] == 0 and score[1] <= near * bound():
-            return
-        if best is None or score < best[0]:
-            best = (score, layout.snapshot())
-        if score[0] > 0:
+        lead(layout, staged.rest[-1])
+        free.append((score, layout.field.load.copy(), layout.snapshot()))
+        run(layout, staged.rest, price)
+        ends.append((_score(layout), layout.snapshot()))
+        if ends[-1][0][0] > 0 or ends[-1][0][1] <= near * bound():
             break
-    if best is None:
-        return
-    score = best[0]
-    layout.restore(best[1])
+    score, end = min(ends, key=lambda e: e[0])
+    layout.restore(end)
+    if score[0] > 0 or score[1] > near * bound():
+        score = _polished(layout, staged, score)
+    (_, least), load, cheapest = min(free, key=lambda f: f[0])
+    if near * least < score[1] and not pays(load, layout.field.load):
+        layout.restore(cheapest)
+
+
+def _polished(layout: Layout, staged: Stages, score: tuple[float, int]) -> tuple[float, int]:
+    """Undo some copies and search again, time after time; the score of the end."""
     in_vain = 0
-    for attempt in range(min(_MOST, _EFFORT // cells)):
-        before, score = score, _again(layout, staged[-1:], attempt, score)
+    for attempt in range(min(_MOST, _EFFORT // layout.replicas.size)):
+        if not _fresh(layout).size:
+            break
+        before, score = score, _again(layout, staged.rest[-1:], attempt, score)
         in_vain = 0 if score < before else in_vain + 1
         if in_vain == (_IN_VAIN if score[0] == 0 else _OUT_OF_REACH):
-            return
+            break
+    return score
 
 
 def _score(layout: Layout) -> tuple[float, int]:
     """Distance from the bands, then bytes and what copies cost besides: less is better."""
-    cost = round(float(np.cumsum(layout.field.cost)[-1]), _DIGITS)
     copied = _fresh(layout) // layout.replicas.shape[1]
-    return cost, int(layout.size[copied].sum()) + layout.toll * copied.size
+    return layout.field.total(), int(layout.size[copied].sum()) + layout.toll * copied.size
 
 
 def _fresh(layout: Layout) -> Int64Array:

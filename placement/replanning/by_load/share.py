@@ -69,6 +69,16 @@ def banded(share: Float64Array, limit: Float64Array, width: float, *, exact_coun
     return Share(np.pad(share, wide, constant_values=1.0), np.minimum(low, high), high, limit)
 
 
+def outside(load: Float64Array, band: Share, noise: Float64Array | float = 0.0) -> BoolArray:
+    """Which brokers are further outside the band than ``noise``, or above a limit; shapes ``(weights, present)``."""
+    return np.asarray((load < band.low - noise) | (load > np.minimum(band.high + noise, band.limit)))
+
+
+def distance(load: Float64Array, band: Share) -> Float64Array:
+    """How far outside the band brokers are."""
+    return np.maximum(np.maximum(band.low - load, load - band.high), 0.0)
+
+
 def _replicas(fleet: Fleet, factor: Int64Array) -> Float64Array:
     """Replicas of each usable broker in the best balance, ties shared out evenly."""
     size, n = fleet.rack_size, fleet.usable

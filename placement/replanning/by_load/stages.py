@@ -42,20 +42,36 @@ class Stage:
     patience: float = np.inf
 
 
-def stages(share: Float64Array, limit: Float64Array, width: float, *, exact_counts: bool, present: int) -> list[Stage]:
+@dataclass(frozen=True, slots=True, eq=False)
+class Stages:
+    """The search, part by part.
+
+    Attributes:
+        copied: those that leave out what leaders carry.
+        rest: those that regard everything; the last one has the band that the plan is for.
+    """
+
+    copied: list[Stage]
+    rest: list[Stage]
+
+    @property
+    def band(self) -> Share:
+        """The band that the plan is for."""
+        return self.rest[-1].band
+
+
+def stages(share: Float64Array, limit: Float64Array, width: float, *, exact_counts: bool, present: int) -> Stages:
     """The stages to a band; arguments as in :func:`placement.replanning.by_load.share.banded`."""
     last = banded(share, limit, width, exact_counts=exact_counts, present=present)
     plain = np.ones(share.shape[0])
     if not exact_counts:
-        return [Stage(_only_copied(last), plain), Stage(last, plain)]
+        return Stages([Stage(_only_copied(last), plain)], [Stage(last, plain)])
     # The smallest partitions need a little room at the edges.
     wide = banded(share, limit, width * (1 - _SPARE), exact_counts=False, present=present)
-    return [
-        Stage(_only_copied(wide), plain),
-        Stage(_only_copied(last), _stressed("disk", "bytes_in"), _TINY),
-        Stage(last, _stressed("disk", "bytes_in", "replicas"), _TINY),
-        Stage(last, plain, _TINY),
-    ]
+    return Stages(
+        [Stage(_only_copied(wide), plain), Stage(_only_copied(last), _stressed("disk", "bytes_in"), _TINY)],
+        [Stage(last, _stressed("disk", "bytes_in", "replicas"), _TINY), Stage(last, plain, _TINY)],
+    )
 
 
 def run(layout: Layout, staged: list[Stage], patience: float) -> None:
@@ -67,6 +83,12 @@ def run(layout: Layout, staged: list[Stage], patience: float) -> None:
             settle(layout)
             if not trim(layout):
                 break
+
+
+def lead(layout: Layout, stage: Stage) -> None:
+    """Search with leaderships alone, which cost no bytes."""
+    layout.weigh(stage.band, stage.stress)
+    settle(layout, copies=False)
 
 
 def ease(layout: Layout, within: Share, narrow: Share) -> None:

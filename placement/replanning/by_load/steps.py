@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from placement.arrays import Float64Array, Int64Array, by_group
+from placement.arrays import BoolArray, Float64Array, Int64Array, by_group
 from placement.errors import InvalidLimitError
-from placement.fleet import Fleet
-from placement.loads.model import Band, Loads
+from placement.fleet import Fleet, count_in_rack
+from placement.loads.model import NOISE, WEIGHTS, Band, Loads
 from placement.loads.report import LoadReport
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.plan import Moves, Replan
-from placement.replanning.by_load.bound import Held, received, shed
+from placement.replanning.by_load.bound import Held, fewest_bytes, received, shed
 from placement.replanning.by_load.disks import Disks
 from placement.replanning.by_load.fill import NoBrokerError, fill
 from placement.replanning.by_load.layout import Layout
 from placement.replanning.by_load.polish import search
-from placement.replanning.by_load.share import Share, banded, shares
-from placement.replanning.by_load.stages import ease, stages
+from placement.replanning.by_load.share import Share, banded, distance, outside, shares
+from placement.replanning.by_load.stages import Stages, ease, stages
 from placement.replanning.conclude import conclude, leaders_stay
 from placement.replanning.pose import pose
+from placement.replanning.problem import Problem
 from placement.replanning.replicas.lift import lift
 from placement.replanning.state import State
 from placement.replanning.steps import Certificate
@@ -30,6 +34,7 @@ from placement.replanning.targets import targets
 from placement.terms import Terms
 
 _EASE: Final = 2 / 3
+_SIGMAS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,13 @@ class LoadTerms:
     move_cost: int = 0
 
 
-def place_by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: LoadTerms) -> Replan:
-    """The plan that brings brokers into their bands with the fewest bytes that the search finds."""
+def place_by_load(
+    assignment: Assignment, fleet: Fleet, terms: Terms, asked: LoadTerms, goal: Assignment | None = None
+) -> Replan:
+    """The plan that brings brokers into their bands with the fewest bytes that the search finds.
+
+    With a ``goal``, which plans that follow each other have led to, the plan that goes there at once.
+    """
     budget, charge = _budget(terms, asked)
     state = State(pose(assignment, fleet, terms, None, budget=budget, weight=charge))
     lost = int((state.missing() * asked.loads.size[state.problem.row]).sum())
@@ -54,7 +64,9 @@ def place_by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: Loa
     layout.spare = np.inf if budget is None else float(budget)
     layout.toll = asked.move_cost
     try:
-        band = _run(layout, asked, lost)
+        stay = partial(leaders_stay, terms, assignment, state)
+        band = _run(layout, asked, lost, stay) if goal is None else _go(layout, asked, fleet.index_of(goal.replicas))
+        layout.lead_as_before(stay())
     except NoBrokerError as error:
         topic, partition = assignment.topics[assignment.topic_index[error.row]], int(assignment.partition[error.row])
         raise InvalidLimitError(
@@ -63,10 +75,24 @@ def place_by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: Loa
             name="keep_off",
             value=len(terms.keep_off.get(topic, ())),
         ) from error
-    # A leadership may have travelled with a replica and ended on another broker when the search came back to the row.
-    lead = np.where(leaders_stay(terms, assignment, state), layout.origin[:, 0], layout.lead).astype(np.int32)
-    plan = conclude(terms, assignment, state, Certificate(forced, optimal=False), leader=lead)
+    plan = conclude(terms, assignment, state, Certificate(forced, optimal=False), leader=layout.lead)
     return replace(plan, loads=_report(layout, plan, asked, band, _bound(layout, asked, band, lost)))
+
+
+def lasting(plan: Replan, again: Callable[[Assignment], Replan], fleet: Fleet, asked: LoadTerms) -> Replan:
+    """The plan whose own output ``again`` leaves as it is: what it would still move, the plan moves at once.
+
+    Each round ends closer to the bands than the one before. Only where no disk has room for all of it at once, or rules
+    contradict each other so that it goes round in circles, the plan is left as it is.
+    """
+    known = {plan.digest}
+    while len(plan.moves) and len((more := again(plan.assignment)).moves):
+        longer = place_by_load(plan.before, fleet, plan.terms, asked, more.assignment)
+        if longer.digest in known or (over_limits(longer) and not over_limits(plan)):
+            break
+        known.add(longer.digest)
+        plan = longer
+    return plan
 
 
 def place_alike(plan: Replan, fleet: Fleet, asked: LoadTerms) -> Replan:
@@ -88,12 +114,21 @@ def place_alike(plan: Replan, fleet: Fleet, asked: LoadTerms) -> Replan:
 
 
 def over_limits(plan: Replan) -> bool:
-    """Whether a plan leaves a broker above a limit, further than it was."""
+    """Whether a plan leaves a broker above a limit, further than it was, or a log directory that it copies to."""
     report = plan.loads
     if report is None:
         return False
     limit = report.given.limit_matrix(report.brokers.tolist())
-    return bool(((report.after > limit) & (report.after > report.before)).any())
+    if ((report.after > limit) & (report.after > report.before)).any():
+        return True
+    copied: dict[tuple[int, str], int] = defaultdict(int)
+    for row, brokers, paths in zip(plan.moves.row.tolist(), plan.moves.after.tolist(), report.log_dirs, strict=True):
+        for broker, path in zip(brokers, paths, strict=False):
+            copied[broker, path] += int(report.given.size[row])
+    dirs = ((broker, one) for broker, limits in report.given.limits.items() for one in limits.log_dirs)
+    return any(
+        one.used + copied[broker, one.path] > one.limit for broker, one in dirs if copied.get((broker, one.path))
+    )
 
 
 def _budget(terms: Terms, asked: LoadTerms) -> tuple[int | None, Int64Array]:
@@ -115,8 +150,8 @@ def _lift(state: State, terms: Terms, budget: int | None, charge: Int64Array) ->
     return lift(state, target, limit).forced
 
 
-def _run(layout: Layout, asked: LoadTerms, lost: int) -> Share:
-    """Fill, and if a broker is outside the trigger's band after that, settle and trim until nothing changes."""
+def _measured(layout: Layout, asked: LoadTerms) -> tuple[Stages, Share, Share]:
+    """Begin to keep loads; the stages, and the bands of the trigger and of easing."""
     problem, band = layout.state.problem, asked.band
     fleet = problem.fleet
     factor = (layout.replicas != NO_BROKER).sum(axis=1)
@@ -124,17 +159,66 @@ def _run(layout: Layout, asked: LoadTerms, lost: int) -> Share:
     share = _shares(fleet, layout.replicas, layout.lead, factor, asked.loads)
     limit = asked.loads.limit_matrix(fleet.ids[: fleet.present].tolist())
     staged = stages(share, limit, band.settle, exact_counts=band.exact_counts, present=fleet.present)
-    inner = staged[-1].band
-    outer = banded(share, limit, band.trigger, exact_counts=False, present=fleet.present)
-    layout.measure(inner)
+    layout.measure(staged.band)
+    outer, narrow = (
+        banded(share, limit, width, exact_counts=False, present=fleet.present)
+        for width in (band.trigger, band.settle * _EASE)
+    )
+    return staged, outer, narrow
+
+
+def _run(layout: Layout, asked: LoadTerms, lost: int, stay: Callable[[], BoolArray]) -> Share:
+    """Fill, and if a broker is outside the trigger's band after that, search; ``stay`` says whose leaders stay."""
+    staged, outer, narrow = _measured(layout, asked)
+    inner, exact_counts = staged.band, asked.band.exact_counts
     fill(layout)
-    load = layout.field.load
-    if ((load < outer.low) | (load > outer.high))[:, : fleet.usable].any():
-        search(layout, staged, lambda: _bound(layout, asked, inner, lost))
-        if not band.exact_counts:
-            narrow = banded(share, limit, band.settle * _EASE, exact_counts=False, present=fleet.present)
+    layout.lead_as_before(stay())
+    noise = _SIGMAS * NOISE * layout.noisy()
+    start, load, cost = layout.snapshot(), layout.field.load.copy(), layout.field.total()
+    if outside(load, outer, noise)[:, : layout.state.problem.fleet.usable].any():
+        pays = partial(_pays, inner=inner, outer=outer, exact_counts=exact_counts)
+        search(layout, staged, lambda: _bound(layout, asked, inner, lost), pays)
+        if not exact_counts:
             ease(layout, inner, narrow)
+        layout.lead_as_before(stay())
+        if layout.field.total() >= cost or not pays(load, layout.field.load, noise=noise):
+            layout.restore(start)
     return inner
+
+
+def _go(layout: Layout, asked: LoadTerms, goal: Int32Array) -> Share:
+    """Give every row the replicas and the leader that it has in ``goal``, broker indices of shape ``(P, R)``."""
+    staged, _, _ = _measured(layout, asked)
+    fleet = layout.state.problem.fleet
+    for row in layout.state.problem.row[np.argsort(-layout.size[layout.state.problem.row], kind="stable")].tolist():
+        wanted = [b for b in goal[row].tolist() if 0 <= b < fleet.present]
+        held = layout.replicas[row].tolist()
+        slots = sorted((s for s, b in enumerate(held) if b not in wanted), key=lambda s: held[s] == NO_BROKER)
+        for slot, broker in zip(slots, (b for b in wanted if b not in held), strict=False):
+            layout.move(row, slot, broker)
+    first = goal[:, 0]
+    for row in np.flatnonzero((layout.lead != first) & fleet.leads[first]).tolist():
+        layout.set_leader(row, int(first[row]))
+    return staged.band
+
+
+def _pays(
+    before: Float64Array,
+    after: Float64Array,
+    *,
+    inner: Share,
+    outer: Share,
+    exact_counts: bool,
+    noise: Float64Array | float = 0.0,
+) -> bool:
+    """Whether a broker outside the trigger's band comes closer to its own by more than the two bands are apart.
+
+    Where counts are to be exact, whatever brings them closer pays.
+    """
+    apart = np.where(before > outer.high, outer.high - inner.high, inner.low - outer.low)
+    closer = distance(before, inner) - distance(after, inner)
+    counts = closer[WEIGHTS.index("replicas") :]
+    return bool((outside(before, outer, noise) & (closer > apart)).any() or (exact_counts and counts.sum() > 0))
 
 
 def _shares(fleet: Fleet, replicas: Int32Array, lead: Int32Array, factor: Int64Array, loads: Loads) -> Float64Array:
@@ -147,19 +231,38 @@ def _shares(fleet: Fleet, replicas: Int32Array, lead: Int32Array, factor: Int64A
 def _bound(layout: Layout, asked: LoadTerms, band: Share, lost: int) -> int:
     """The certified lower bound for the band that was reached."""
     problem, n = layout.state.problem, layout.state.problem.fleet.usable
-    follower = asked.loads.follower()
-    before = _loads(layout.origin, layout.origin[:, 0], asked.loads, n).astype(np.float64)
-    after = layout.field.load[:, :n]
-    low, high = np.minimum(band.low[:, :n], after), np.maximum(band.high[:, :n], after)
     if problem.dropped().any():
         return lost
-    row, slot = np.nonzero((problem.origin >= 0) & (problem.origin < n) & ~problem.pinned)
-    broker = problem.origin[row, slot].astype(np.int64)
+    kept = layout.origin.copy()
+    kept[problem.row] = NO_BROKER
+    kept[problem.row, : problem.start.shape[1]] = problem.start
+    before = layout.loads(kept, np.full(kept.shape[0], NO_BROKER, np.int32))[:, :n]
+    after = layout.field.load[:, :n]
+    row, slot = np.nonzero((problem.start >= 0) & (problem.start < n) & ~problem.pinned)
+    broker = problem.start[row, slot].astype(np.int64)
     order = by_group(broker)
     held = Held(problem.row[row[order]], broker[order])
     able = np.zeros(layout.size.size, np.bool_)
     able[problem.row] = True
-    return max(lost + shed(held, follower, before, high), received(able, follower, before, low))
+    follower = asked.loads.follower()
+    gives = shed(held, follower, before, np.maximum(band.high[:, :n], after))
+    gets = received(able, follower, before, np.minimum(band.low[:, :n], after))
+    together = fewest_bytes(gives, gets, np.array([lost]), np.zeros(n, np.int64))
+    owed = _owed(problem, layout.size)
+    return together if owed is None else max(together, fewest_bytes(gives, gets, owed, problem.fleet.rack[:n]))
+
+
+def _owed(problem: Problem, size: Int64Array) -> Int64Array | None:
+    """Bytes that each rack ends with more than it begins with; None where that is not the same in every plan."""
+    q, racks = problem.row.size, problem.fleet.rack_size.size
+    if racks > problem.factor.max(initial=0):
+        return None
+    row, rack = np.repeat(np.arange(q), racks), np.tile(np.arange(racks, dtype=np.int32), q)
+    most = problem.highest(row, rack).reshape(q, racks)
+    if (most.sum(axis=1) != problem.factor).any():
+        return None
+    more = most - count_in_rack(problem.fleet, problem.start[row], rack).reshape(q, racks)
+    return np.asarray((size[problem.row][:, None] * more).sum(axis=0))
 
 
 def _loads(replicas: Int32Array, lead: Int32Array, loads: Loads, n: int) -> Int64Array:
