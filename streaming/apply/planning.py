@@ -58,7 +58,8 @@ def steps_of(
         cancel_others: whether what somebody else is moving is taken back as well, instead of being left to them.
     """
     created, kept, open_moves = _sorted_out(task, seen)
-    theirs = {} if cancel_others else _left_to_others(open_moves, seen)
+    theirs = {} if cancel_others else _left_to_others(task.partitions, seen)
+    left_to_others = {part.place: theirs[part.place] for part in open_moves if part.place in theirs}
     gone = _gone(task, seen)
     open_moves = [part for part in open_moves if part.place not in theirs and part.place not in gone]
     problem = next(_misfits(task, seen, gone), "")
@@ -68,7 +69,7 @@ def steps_of(
         return (*_cancels(open_moves, seen), *([leftover] if leftover else []), Refuse(problem))
     steps: list[Step] = [*_creations(created, seen), *(KeepTopic(t) for t in kept)]
     moving, left_out = _moves(open_moves, seen, limits)
-    left_out |= _unelectable(task, seen) | theirs | gone
+    left_out |= _unelectable(task, seen) | left_to_others | gone
     steps += _left_out(left_out)
     if leftover and not (rate and moving):
         steps.append(leftover)

@@ -151,7 +151,8 @@ def tasks_of(versions: Sequence[PlanVersion], wanted: Collection[int]) -> list[T
     for version in chosen:
         for place, change in _changes(version).items():
             starts.setdefault(place, set()).update((change.before, change.after))
-    return [_task(version, newest, starts) for version in chosen]
+    drifted = _drifted(chosen)
+    return [_task(version, newest, starts, drifted) for version in chosen]
 
 
 def task_of(versions: Sequence[PlanVersion]) -> Task:
@@ -175,7 +176,16 @@ def task_of(versions: Sequence[PlanVersion]) -> Task:
                 plan_version=version.plan_version,
             )
         starts[topic, partition] = {change.before, change.after}
-    return _task(version, newest, starts)
+    return _task(version, newest, starts, _drifted([version]))
+
+
+def _drifted(versions: Iterable[PlanVersion]) -> dict[Place, set[Replicas]]:
+    """Where partitions were seen that these versions restore."""
+    found: dict[Place, set[Replicas]] = {}
+    for version in versions:
+        for place, change in _changes(version).items() if version.kind == "restore" else ():
+            found.setdefault(place, set()).add(change.before)
+    return found
 
 
 class _Change(NamedTuple):
@@ -193,7 +203,13 @@ class _Last(NamedTuple):
     change: _Change
 
 
-def _task(version: PlanVersion, newest: Mapping[Place, _Last], starts: Mapping[Place, set[Replicas]]) -> Task:
+def _task(
+    version: PlanVersion,
+    newest: Mapping[Place, _Last],
+    starts: Mapping[Place, set[Replicas]],
+    drifted: Mapping[Place, set[Replicas]],
+) -> Task:
+    """``drifted`` are the replicas that somebody else has chosen for partitions, by what is to be restored."""
     kept: list[PartitionTask] = []
     changes = sorted(_changes(version).items())
     for place, planned in changes:
@@ -206,7 +222,7 @@ def _task(version: PlanVersion, newest: Mapping[Place, _Last], starts: Mapping[P
                 kept.append(PartitionTask(*place, wanted.after, wanted.after, 0, frozenset({wanted.after})))
         elif not overtaken or (not planned.before and wanted.after):
             begins = frozenset(starts[place])
-            foreign = frozenset([planned.before] if version.kind == "restore" else [])
+            foreign = frozenset(drifted.get(place, ()))
             dirs = wanted.log_dirs
             kept.append(PartitionTask(*place, planned.before, wanted.after, planned.wave, begins, dirs, foreign))
     return Task(version, tuple(kept), len(changes) - len(kept))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from streaming.apply.planning import steps_of
+from streaming.apply.seen import Seen
 from streaming.apply.tasks import Task, check_may_start, task_of, tasks_of, waiting
 from streaming.errors import ApplyError
+from streaming.kafka.snapshot import Partition
 from tests.streaming.driving import Driver
 
 CONF = '[policy]\napproval = ["rebalance"]\ngrace = "1m"\n'
@@ -180,3 +183,19 @@ def test_an_election_forgets_nobody_who_leads(driver: Driver) -> None:
     folded = Driver()
     folded.journal = driver.journal
     assert folded.memory.cluster("c").topics["t"].roles is not None
+
+
+def test_what_somebody_else_has_chosen_is_known_to_all_that_waits() -> None:
+    """The topic's own version, which waits as well, must not take their reassignment for ours."""
+    driver = Driver('[policy]\non_drift = "restore"\n')
+    driver.racks({"a": [1, 3], "b": [2, 4]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={0: [1, 2]}))
+    seen(driver, (0, [1, 2], 1))
+    seen(driver, (0, [4, 2], 4))
+    assert driver.journal[-1].kind == "restore"
+    created, restored = tasks_of(driver.journal[1:], [2, 4])
+    assert [p.foreign for task in (created, restored) for p in task.partitions] == [frozenset({(4, 2)})] * 2
+    way = Partition(0, (4, 2, 1), 1, 0, (1, 2), (4,), (1,))
+    on_the_way = Seen(frozenset(range(1, 5)), {("t", 0): way}, (1, 4), ("t",))
+    assert steps_of(created, on_the_way) == ()
+    assert [type(step).__name__ for step in steps_of(restored, on_the_way)] == ["LeaveOut"]
