@@ -11,6 +11,7 @@ from placement.arrays import Int64Array
 from placement.model import Int32Array
 from placement.replanning.bound import fewest_moves
 from placement.replanning.budget import waterline
+from placement.replanning.replicas.cycles import LOAD_PRICE
 from placement.replanning.replicas.fill import fill
 from placement.replanning.replicas.homing import go_home
 from placement.replanning.replicas.improve import improve
@@ -21,13 +22,15 @@ from placement.replanning.replicas.seats import interleaved_rank
 from placement.replanning.replicas.spend import spend
 from placement.replanning.replicas.spread_evenly import spread_topics
 from placement.replanning.state import State
-from placement.replanning.targets import Room, balance, price_groups, targets
+from placement.replanning.targets import Room, price_groups, targets
 
 _ALL_TAKE_PART = 400
 """Up to so many usable brokers the last step takes all of them, and its end is a proof."""
 _SOME_TAKE_PART = 200
 _CYCLES = 2_000
 _SPREAD_ROUNDS = 3
+_EQUAL = 1e-9
+"""Sums of load^2 / capacity that differ by less are equal but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +53,12 @@ def place(state: State) -> Certificate:
     fill(state, target, rank)
     release(state, target, rank)
     bound = fewest_moves(problem, room, stay, target, lifted)
-    best = balance(target, room.capacity)
-    if _reached(state, best) and state.moved() == bound:
+    if _reached(state, target) and state.moved() == bound:
         return Certificate(bound, optimal=True)
     everyone = problem.fleet.usable <= _ALL_TAKE_PART
-    if improve(state, _participants(state, target, rank), _CYCLES) and everyone:
+    if improve(state, _participants(state, target, rank), _CYCLES) and everyone and _told_apart(state):
         return Certificate(state.moved(), optimal=True)
-    met = _reached(state, best)
+    met = _reached(state, target)
     return Certificate(bound if met else lifted.forced, optimal=met and state.moved() == bound)
 
 
@@ -103,7 +105,7 @@ def place_spread(state: State) -> Certificate:
     for _ in range(_SPREAD_ROUNDS):
         spread_topics(state, target)
         release(state, target, rank, keep_spread=True)
-    return Certificate(forced, optimal=state.moved() == forced and _reached(state, balance(target, room.capacity)))
+    return Certificate(forced, optimal=state.moved() == forced and _reached(state, target))
 
 
 def _rank(state: State) -> Int64Array:
@@ -140,12 +142,12 @@ def _loosened(room: Room, keep_fixed: bool) -> Room:
     return replace(room, low=np.zeros_like(room.low), rack=rack, rack_low=total, rack_high=total)
 
 
-def _bound_within(room: Room, load: Int64Array, budget: int) -> float:
-    """No plan of so many moves, besides filling what is missing, gets the sum of load^2 / capacity lower."""
+def _bound_within(room: Room, load: Int64Array, budget: int) -> Int64Array:
+    """Loads whose sum of load^2 / capacity no plan of so many moves, besides filling what is missing, gets below."""
     rank = np.arange(load.size)
     filled = targets(replace(room, low=load, high=load + room.total), load, rank)
     best = targets(replace(room, high=load + room.total), filled, rank)
-    return balance(waterline(filled, best, room.capacity, room.rack, budget), room.capacity)
+    return waterline(filled, best, room.capacity, room.rack, budget)
 
 
 def _participants(state: State, target: Int64Array, rank: Int64Array) -> Int32Array:
@@ -158,6 +160,19 @@ def _participants(state: State, target: Int64Array, rank: Int64Array) -> Int32Ar
     return np.sort(first).astype(np.int32)
 
 
-def _reached(state: State, best: float) -> bool:
-    capacity = state.problem.fleet.capacity[: state.problem.fleet.usable]
-    return math.isclose(balance(state.usable_load, capacity), best, rel_tol=1e-12)
+def _reached(state: State, best: Int64Array) -> bool:
+    """Whether the sum of load^2 / capacity is not above that of the given loads."""
+    load, capacity = state.usable_load, state.problem.fleet.capacity[: state.problem.fleet.usable]
+    # The sums themselves are too large for small differences of capacities to show.
+    return math.fsum(((load - best) * (load + best) / capacity).tolist()) <= _EQUAL
+
+
+def _told_apart(state: State) -> bool:
+    """Whether moves, counted against balance when cycles are compared, could not have outweighed a gain of balance.
+
+    A cycle has fewer moves than there are brokers, and changes the load of two of them by one.
+    """
+    n = state.problem.fleet.usable
+    load, capacity = state.usable_load, state.problem.fleet.capacity[:n]
+    gain = ((2 * load - 1) / capacity)[:, None] - (2 * load + 1) / capacity
+    return not ((gain > _EQUAL) & (gain * LOAD_PRICE < n)).any()

@@ -58,6 +58,23 @@ def test_a_plan_planned_again_changes_nothing(mode: str) -> None:
         assert again.assignment.replicas.tobytes() == plan.assignment.replicas.tobytes(), f"seed {seed}"
 
 
+def test_capacities_that_hardly_differ_are_proved_only_where_the_balance_is_the_best() -> None:
+    # Broker 1 can take a millionth more than 0, so with three replicas it should have the two.
+    brokers = [Broker(0, capacity=1.0), Broker(1, capacity=1.000001)]
+    plan = replan(Assignment.from_topics({"t": [[0], [0], [1]]}), brokers, mode="rebalance")
+    counts = np.bincount(plan.assignment.replicas[:, 0], minlength=2).tolist()
+    assert (counts, plan.optimal) in (([1, 2], True), ([2, 1], False))
+
+
+def test_leaders_that_stay_where_they_are_count_for_those_who_lead_now() -> None:
+    """The row of broker 0 has lost its leader and cannot be led by the held ones, which are dead."""
+    layout = Assignment.from_topics({"t": [[1, 2], [1, 2], [0, 1]]})
+    brokers = [Broker(0, state="dead"), Broker(1), Broker(2)]
+    plan = replan(layout, brokers, mode="rebalance", exclude_brokers=[0])
+    assert sorted(plan.assignment.replicas[:, 0].tolist()) in ([1, 1, 2], [1, 2, 2])
+    assert verify(plan)
+
+
 def test_the_published_comparison_when_a_broker_is_removed() -> None:
     brokers = [b for b in comparison_brokers() if b.id != 12]
     plan = replan(comparison_layout(), brokers, mode="rebalance")
