@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import DuplicateBrokerError, InvalidAssignmentError, InvalidBrokerError
+from placement.errors import DuplicateBrokerError, InvalidAssignmentError, InvalidBrokerError, PlacementError
 
 Int32Array = NDArray[np.int32]
 BrokerState = Literal["alive", "draining", "dead"]
@@ -177,8 +177,21 @@ class Assignment:
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[str, int, Sequence[int]]]) -> Assignment:
-        """Build from ``(topic, partition, replicas)`` rows in any order."""
-        listed = list(rows)
+        """Build from ``(topic, partition, replicas)`` rows in any order.
+
+        Raises:
+            InvalidAssignmentError: a row is none, an id is no integer from 0 to 2^31-1, or what the class refuses.
+        """
+        try:
+            listed = [(topic, partition, list(replicas)) for topic, partition, replicas in rows]
+        except PlacementError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise InvalidAssignmentError(
+                f"a layout is made of rows of topic, partition id and replica list: {error}"
+            ) from error
+        if not all(isinstance(topic, str) for topic, _, _ in listed):
+            raise InvalidAssignmentError("the name of a topic is a string")
         names = sorted({topic for topic, _, _ in listed})
         rank = {name: i for i, name in enumerate(names)}
         width = max((len(replicas) for _, _, replicas in listed), default=0)
@@ -186,14 +199,20 @@ class Assignment:
         lengths = np.fromiter((len(r) for _, _, r in listed), np.int64, len(listed))
         if listed:
             mask = np.arange(width) < lengths[:, None]
-            matrix[mask] = np.fromiter(chain.from_iterable(r for _, _, r in listed), np.int32, int(lengths.sum()))
+            matrix[mask] = _ids(list(chain.from_iterable(r for _, _, r in listed)), "broker")
         index = np.fromiter((rank[topic] for topic, _, _ in listed), np.int32, len(listed))
-        ids = np.fromiter((p for _, p, _ in listed), np.int32, len(listed))
+        ids = _ids([p for _, p, _ in listed], "partition")
         return cls(names, index, ids, matrix)
 
     @classmethod
     def from_topics(cls, topics: Mapping[str, Sequence[Sequence[int]] | Mapping[int, Sequence[int]]]) -> Assignment:
-        """Build from ``{topic: [replicas of partition 0, ...]}`` or ``{topic: {partition: replicas}}``."""
+        """Build from ``{topic: [replicas of partition 0, ...]}`` or ``{topic: {partition: replicas}}``.
+
+        Raises:
+            InvalidAssignmentError: it is no such mapping, or what :meth:`from_rows` refuses.
+        """
+        if not isinstance(topics, Mapping):
+            raise InvalidAssignmentError(f"a layout is a mapping from topic names, not {topics!r:.80}")
         return cls.from_rows(
             (topic, partition, replicas)
             for topic, layout in topics.items()
@@ -280,6 +299,19 @@ class Assignment:
     def __repr__(self) -> str:
         """Sizes only; use :meth:`rows` or :meth:`to_json` for the content."""
         return f"Assignment({len(self.topics)} topics, {len(self)} partitions)"
+
+
+def _ids(values: list[int], what: str) -> Int32Array:
+    """Ids as they are: cut to 32 bits or to whole numbers they would be those of others."""
+    array = np.array(values) if values else np.zeros(0, np.int32)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        others = [v for v in values if isinstance(v, bool) or not isinstance(v, int | np.integer)]
+        wrong = others[0] if others else max(values)
+        raise InvalidAssignmentError(f"a {what} id is {wrong!r:.80}: it must be an integer from 0 to {MAX_ID}")
+    if array.size and not NO_BROKER <= int(array.min()) <= int(array.max()) <= MAX_ID:
+        wrong = int(array.min()) if int(array.min()) < NO_BROKER else int(array.max())
+        raise InvalidAssignmentError(f"a {what} id is {wrong}: it must be an integer from 0 to {MAX_ID}")
+    return array.astype(np.int32)
 
 
 def _unpadded(matrix: Int32Array) -> Int32Array:

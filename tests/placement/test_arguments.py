@@ -79,3 +79,16 @@ def test_a_wide_band_is_no_number() -> None:
     for settle in ("x", None, float("nan"), [0.1]):
         with pytest.raises(PlacementError):
             Band(settle=settle)  # type: ignore[arg-type]
+
+
+_LAYOUTS: list[Any] = [
+    {"t": [[1.5, 2]]}, {"t": [[2**31]]}, {"t": [[2**64]]}, {"t": [[-2]]}, {"t": [["1"]]}, {"t": [[None]]},
+    {"t": [[True, False]]}, {"t": [1, 2]}, {"t": 1}, {"t": {"0": [1]}}, {"t": {1.5: [1]}}, {"t": {2**31: [1]}},
+    {1: [[1]]}, [[1]], None, {"t": [[[1]]]}, {"t": ["12"]}, {"t": [[float("nan")]]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("topics", _LAYOUTS, ids=str)
+def test_layouts_that_no_cluster_has_are_refused(topics: Any) -> None:
+    with pytest.raises(PlacementError):
+        Assignment.from_topics(topics)
