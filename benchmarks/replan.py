@@ -16,8 +16,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placement import Assignment, Broker, Replan, WaveLimits, in_waves, replan, replicas_up, verify
-from tests.clusters import comparison_brokers, comparison_layout, even_layout, in_state, racked
+from placement import (
+    Assignment,
+    Broker,
+    Replan,
+    WaveLimits,
+    in_waves,
+    place_adminutils,
+    place_striped,
+    replan,
+    replicas_up,
+    verify,
+)
+from tests.clusters import comparison_brokers, comparison_layout, drawn_layout, even_layout, in_state, racked
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,22 @@ def one_size(count: int, racks: int, partitions: int, limits: dict[str, float], 
         line(layout, event, rounds)
 
 
+def drawn(rounds: int) -> None:
+    """One broker lost where topics of 12 partitions lie as Kafka's placers draw them, beside an even layout."""
+    for count, racks, partitions in ((201, 3, 100_000), (1000, 20, 200_000)):
+        brokers = racked(count, racks)
+        layouts = {
+            "even": even_layout(count, racks, partitions, 3, per_topic=12),
+            "striped": drawn_layout(brokers, partitions, place_striped),
+            "AdminUtils": drawn_layout(brokers, partitions, place_adminutils),
+        }
+        table(
+            f"{count:,} brokers in {racks} racks, {partitions:,} partitions, RF 3, topics of 12; one broker lost, heal"
+        )
+        for name, layout in layouts.items():
+            line(layout, Event(name, in_state(brokers, [7], "dead"), "heal"), rounds)
+
+
 def growth() -> None:
     print("\n### Growth: one broker lost, 100 partitions a broker\n")
     print("| partitions | brokers | CPU s | x np.sort | verify, CPU s |\n| --- | --- | --- | --- | --- |")
@@ -123,6 +150,7 @@ def main() -> None:
     every = {"lost": 3.0, "any": 3.0, "rack": 3.0, "drained": 3.0, "joined": 3.0}
     one_size(999, 3, 200_000, every, 1 if quick else 3)
     one_size(1000, 20, 200_000, every, 1 if quick else 3)
+    drawn(1 if quick else 5)
     waves()
     if not quick:
         one_size(10_000, 20, 1_000_000, {"lost": 0.5, "rack": 3.0, "drained": 5.0, "joined": 10.0}, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,6 +39,15 @@ def even_layout(
     names = [f"topic-{t:06d}" for t in range(topics)]
     matrix: Int32Array = (np.stack(columns, axis=1) + first).astype(np.int32)
     return Assignment(names, (position // per_topic).astype(np.int32), (position % per_topic).astype(np.int32), matrix)
+
+
+def drawn_layout(brokers: list[Broker], partitions: int, place: Callable[..., Int32Array]) -> Assignment:
+    """Topics of 12 partitions, RF 3, each drawn with a seed of its own as Kafka's placers draw them."""
+    topics = -(-partitions // 12)
+    matrix = np.concatenate([place(brokers, 12, 3, seed=t) for t in range(topics)])
+    position = np.arange(topics * 12)
+    names = [f"topic-{t:06d}" for t in range(topics)]
+    return Assignment(names, (position // 12).astype(np.int32), (position % 12).astype(np.int32), matrix)
 
 
 def comparison_layout() -> Assignment:
