@@ -21,11 +21,11 @@ from streaming.record.rows import versions_from_arrow
 from streaming.record.schemas import PLANS, PROGRESS, QUARANTINE, Table
 from streaming.record.seal import seal_of
 from tests.events_for import T0
+from tests.streaming.audit.test_rederive import BY_LOAD, CONF
 from tests.streaming.driving import Driver
-from tests.streaming.test_rederive import BY_LOAD, CONF
 from tests.streaming.writing import write_batches
 
-PAGE: Final = Path(__file__).parents[2] / "docs/audit.md"
+PAGE: Final = Path(__file__).parents[3] / "docs/audit.md"
 Row = dict[str, Any]
 
 

@@ -23,9 +23,9 @@ from streaming.record.schemas import PROGRESS
 from streaming.record.version import FoldDigests
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
+from tests.streaming.audit.test_rederive import BY_LOAD, random_history
 from tests.streaming.driving import Driver
 from tests.streaming.folding import assert_projected
-from tests.streaming.test_rederive import BY_LOAD, random_history
 from tests.streaming.writing import project, rewrite, write_batches
 
 NO_SPARK = cast("Any", None)

@@ -19,7 +19,7 @@ from streaming.spark import download
 from streaming.spark.jar_manifest import Jar, fault, listed_jars
 from streaming.spark.jars import kept_jars
 
-CERTIFICATE = Path(__file__).parents[1] / "cases" / "localhost.pem"
+CERTIFICATE = Path(__file__).parents[2] / "cases" / "localhost.pem"
 
 Publish = Callable[[str, bytes], Jar]
 

@@ -270,7 +270,7 @@ def test_other_processes_with_other_hash_seeds_plan_the_same() -> None:
     here = [replan(c.layout, c.brokers, mode="rebalance").digest for c in map(random_case, range(20))]
     for hash_seed in ("0", "4242"):
         env = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        root = Path(__file__).parents[2]
+        root = Path(__file__).parents[3]
         there = subprocess.run(
             [sys.executable, "-c", SCRIPT], env=env, cwd=root, capture_output=True, text=True, check=True
         )

@@ -23,7 +23,7 @@ from streaming.planning.state import ClusterState
 from streaming.record.rows import batch_to_arrow
 from streaming.record.schemas import PLANS
 from tests.streaming.driving import RACKS, T0, Driver, outcomes, reasons
-from tests.streaming.test_journal import facts
+from tests.streaming.record.test_journal import facts
 
 CLUSTERS = ("east", "north", "west")
 

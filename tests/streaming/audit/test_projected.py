@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from tests.streaming.audit.test_rederive import verified
 from tests.streaming.driving import Driver
-from tests.streaming.test_rederive import verified
 from tests.streaming.writing import project, write_batches
 
 

@@ -20,7 +20,7 @@ from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 from tests.streaming.driving import T0, Driver, outcomes, reasons
 from tests.streaming.folding import assert_projected
-from tests.streaming.test_journal import facts
+from tests.streaming.record.test_journal import facts
 from tests.streaming.writing import project, write_batches
 
 RACKS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}

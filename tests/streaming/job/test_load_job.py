@@ -15,7 +15,7 @@ from streaming.job.tables import Tables
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 from tests.streaming.folding import assert_projected
-from tests.streaming.test_exactly_once import batch_of
+from tests.streaming.job.test_exactly_once import batch_of
 
 pytestmark = pytest.mark.spark
 

@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 
 pytestmark = pytest.mark.spark
 
-NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebooks" / "incident.ipynb"
+NOTEBOOK = Path(__file__).parents[3] / "docs" / "notebooks" / "incident.ipynb"
 
 
 def test_the_incident_is_explained() -> None:

@@ -9,8 +9,8 @@ from streaming.apply.planning import steps_of
 from streaming.apply.seen import Seen
 from streaming.apply.steps import MoveWave, Step
 from streaming.apply.tasks import Task, task_of, tasks_of
+from tests.streaming.apply.test_apply_planning import seen, task, text
 from tests.streaming.driving import Driver
-from tests.streaming.test_apply_planning import seen, task, text
 
 MB = 1 << 20
 THREE = task("t-0 1,2 → 3,2 wave 1", "t-1 1,2 → 3,4 wave 1", "t-2 1,2 → 3,2 wave 2")

@@ -12,8 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 from streaming.record.loads import BrokerLimits, TopicLoads
 from streaming.record.seal import seal_of
 from streaming.record.version import PlanVersion
+from tests.streaming.audit.test_rederive import forge, only, verified
 from tests.streaming.driving import RACKS, Driver, at
-from tests.streaming.test_rederive import forge, only, verified
 from tests.streaming.writing import project, write_batches
 
 CONF = '[policy.loads]\nplan = true\non_skew = "rebalance"\n'

@@ -18,7 +18,7 @@ from streaming.record.schemas import ASSIGNMENTS, BROKER_LIMITS, LOADS, PLANS
 
 pytestmark = pytest.mark.spark
 
-FIRST_RELEASE = Path(__file__).parent.parent / "cases/tables-0.1.0.tar.gz"
+FIRST_RELEASE = Path(__file__).parents[2] / "cases/tables-0.1.0.tar.gz"
 
 
 def test_a_job_goes_on_with_tables_of_the_first_release(spark: SparkSession, tmp_path: Path) -> None:
