@@ -130,7 +130,7 @@ def _push(layout: Layout, broker: int) -> list[Step]:
     """The best copies from a broker that is above its band."""
     field, n = layout.field, layout.state.problem.fleet.usable
     slope = field.slope(broker)
-    if not (slope > 0).any():
+    if n == 1 or not (slope > 0).any():
         return []
     cell = _movable(layout, broker)
     row, _ = layout.split(cell)
