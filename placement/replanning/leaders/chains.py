@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.arrays import BoolArray, Int64Array, count_in_row
+from placement.arrays import BoolArray, Int64Array, by_group, count_in_row
 from placement.model import Int32Array
 from placement.replanning.replicas.seats import first_of_each, within_quota
 
@@ -177,8 +177,10 @@ def _long(arcs: Arcs, tight: Int64Array, starts: Int64Array, ends: Int64Array) -
     depth = int(layer.max(initial=0))
     passes = np.where(layer == depth, ends, 0)
     booked = []
+    order = by_group(layer[source])
+    bounds = np.searchsorted(layer[source][order], np.arange(depth + 1))
     for step in range(depth - 1, -1, -1):
-        at = np.flatnonzero(layer[source] == step)
+        at = order[bounds[step] : bounds[step + 1]]
         at = at[within_quota(broker[at], passes)]
         at = at[first_of_each(arcs.row[tight[at]], np.ones(at.size, np.bool_))]
         booked.append(at)
@@ -198,12 +200,17 @@ def _long(arcs: Arcs, tight: Int64Array, starts: Int64Array, ends: Int64Array) -
 def _layers(source: Int32Array, broker: Int32Array, starts: BoolArray, ends: BoolArray) -> Int64Array:
     """Hops from the nearest start, -1 beyond the layer in which the first end lies."""
     layer = np.where(starts, 0, -1)
-    depth = 0
-    while not (ends & (layer == depth) & (depth > 0)).any():
-        ahead = broker[layer[source] == depth]
-        ahead = ahead[layer[ahead] < 0]
-        if not ahead.size:
+    # By source, so that each layer reads its own arcs only: a ring of brokers has hundreds of layers.
+    order = by_group(source)
+    bounds = np.searchsorted(source[order], np.arange(layer.size + 1))
+    here, depth = np.flatnonzero(starts), 0
+    while not (depth and ends[here].any()):
+        count = bounds[here + 1] - bounds[here]
+        arcs = np.repeat(bounds[here] - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+        ahead = broker[order[arcs]]
+        here = np.unique(ahead[layer[ahead] < 0])
+        if not here.size:
             break
         depth += 1
-        layer[ahead] = depth
+        layer[here] = depth
     return layer
