@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake.exceptions import DeltaError
 
+from streaming.errors import JobError
 from streaming.history.pruning import narrowed
 from streaming.job.projections import PROJECTIONS, Rebuilt
 from streaming.job.tables import Tables
@@ -214,13 +214,11 @@ def _behind(
 def _projection(
     spark: SparkSession, tables: Tables, table: Table, columns: Sequence[str], clusters: Sequence[str] | None = None
 ) -> pa.Table:
-    """Columns of a projection; of one that cannot be read nothing is left, so that it is written again."""
+    """Columns of a projection; of one in a folder that cannot be read nothing is left, so that it is written again."""
     try:
         return tables.read(spark, table, columns, clusters=clusters)
-    except (OSError, pa.ArrowInvalid, DeltaError):
-        if tables.shared:
-            raise  # it may be the network
-        _log.exception("the table %s cannot be read; it is emptied, and written again", table.name)
+    except JobError as error:
+        _log.warning("%s; it is emptied, and written again", error)
         tables.empty(spark, table)
         return narrowed(table.schema, columns).empty_table()
 
