@@ -6,7 +6,7 @@ check without planning; that it is none, is seen here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -25,7 +25,7 @@ def claim_problems(plan: Replan) -> Iterator[str]:
     yield from _bound(plan)
     yield from _balances(plan)
     yield from _reasons(plan)
-    yield from _left_out(plan)
+    yield from _unmet(plan)
 
 
 def _bound(plan: Replan) -> Iterator[str]:
@@ -88,51 +88,28 @@ def _reasons(plan: Replan) -> Iterator[str]:
         yield f"partition {name} gives the reason {str(given[row])!r}, and that is not so"
 
 
-def _left_out(plan: Replan) -> Iterator[str]:
-    """A plan without a budget leaves nothing undone that could be done."""
-    terms = plan.terms
+def _unmet(plan: Replan) -> Iterator[str]:
+    """A plan without a budget leaves no topic with another factor than was asked for."""
+    terms, layout = plan.terms, plan.assignment
     if terms.max_moves is not None or plan.loads is not None:
         return  # a budget ends before all is done, and so may limits
-    yield from left_out(
-        plan.assignment,
-        terms.brokers,
-        exclude_topics=terms.exclude_topics,
-        exclude_brokers=terms.exclude_brokers,
-        replication_factors=terms.replication_factors,
-        keep_off=terms.keep_off,
-    )
-
-
-def left_out(
-    layout: Assignment,
-    brokers: Iterable[Broker],
-    *,
-    exclude_topics: Collection[str] = (),
-    exclude_brokers: Collection[int] = (),
-    replication_factors: Mapping[str, int] | None = None,
-    keep_off: Mapping[str, Collection[int]] | None = None,
-) -> Iterator[str]:
-    """Partitions of a layout that keep a lost replica, or another factor than was asked for, though it could be done.
-
-    It can where there are as many brokers that could hold the partition as it is to have replicas.
-    """
-    factors, closed, excluded = replication_factors or {}, keep_off or {}, frozenset(exclude_brokers)
-    usable = frozenset(b.id for b in brokers if b.state == "alive") - excluded
-    held = layout.replicas
-    away = np.setdiff1d(held, np.array([NO_BROKER, *usable, *excluded], np.int32))
-    lost = np.asarray(np.isin(held, away).any(axis=1))
-    size = (held != NO_BROKER).sum(axis=1)
+    factors = {topic: n for topic, n in terms.replication_factors.items() if topic not in terms.exclude_topics}
     asked = np.array([factors.get(topic, 0) for topic in layout.topics], np.int64)[layout.topic_index]
-    wanted = np.where(asked > 0, asked, size)
-    shown = 0
-    for row in np.flatnonzero(lost | (size != wanted)).tolist():
-        topic = layout.topics[layout.topic_index[row]]
-        able = len((usable - frozenset(closed.get(topic, ()))) | (usable | excluded).intersection(held[row].tolist()))
-        if topic in exclude_topics or able < wanted[row] or shown == _SHOWN:
-            continue
-        shown += 1
-        name = f"{topic}-{layout.partition[row]}"
-        if lost[row]:
-            yield f"partition {name} keeps a lost replica, and {able} brokers could hold its {wanted[row]}"
-        else:
-            yield f"partition {name} has {size[row]} replicas, and {wanted[row]} were asked for"
+    size = (layout.replicas != NO_BROKER).sum(axis=1)
+    for row in np.flatnonzero((asked > 0) & (size != asked))[:_SHOWN].tolist():
+        yield f"partition {_name(layout, row)} has {size[row]} replicas, and {asked[row]} were asked for"
+
+
+def left_lost(layout: Assignment, brokers: Iterable[Broker]) -> Iterator[str]:
+    """Partitions of a layout that keep a lost replica, though there are brokers enough for all of theirs."""
+    usable = np.array([b.id for b in brokers if b.state == "alive"], np.int32)
+    there = layout.replicas != NO_BROKER
+    lost = there & ~np.isin(layout.replicas, usable)
+    size = there.sum(axis=1)
+    for row in np.flatnonzero(lost.any(axis=1) & (size <= usable.size))[:_SHOWN].tolist():
+        name = _name(layout, row)
+        yield f"partition {name} keeps a lost replica, and {usable.size} brokers could hold its {size[row]}"
+
+
+def _name(layout: Assignment, row: int) -> str:
+    return f"{layout.topics[layout.topic_index[row]]}-{layout.partition[row]}"

@@ -259,13 +259,13 @@ def _json(moves: Moves, *, after: bool) -> str:
 def check_plan(plan_file: str, current_file: str, brokers_file: str, *, partial: bool, as_json: bool) -> None:
     """Check a plan in files; exit code 1 where it is unsound or, without a budget, leaves undone what could be done."""
     from placement import verify_moves
-    from placement.verify_claims import left_out
+    from placement.verify_claims import left_lost
 
     current, plan, brokers = read_assignment(current_file), read_assignment(plan_file), read_brokers(brokers_file)
     checked = verify_moves(changes_between(current, plan), brokers, partial=partial)
     violations = [str(violation) for violation in checked.violations]
     if not partial:
-        violations += left_out(_with(current, plan), brokers)
+        violations += left_lost(_with(current, plan), brokers)
     if as_json:
         sound = {"sound": not violations, "checked": checked.checked, "violations": violations}
         click.echo(json.dumps(sound, indent=2))

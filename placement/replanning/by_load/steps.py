@@ -215,7 +215,8 @@ def _pays(
 
     Where counts are to be exact, whatever brings them closer pays.
     """
-    apart = np.where(before > outer.high, outer.high - inner.high, inner.low - outer.low)
+    with np.errstate(invalid="ignore"):  # of what has no bound nothing is outside
+        apart = np.where(before > outer.high, outer.high - inner.high, inner.low - outer.low)
     closer = distance(before, inner) - distance(after, inner)
     counts = closer[WEIGHTS.index("replicas") :]
     return bool((outside(before, outer, noise) & (closer > apart)).any() or (exact_counts and counts.sum() > 0))

@@ -67,6 +67,8 @@ def story(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> JobF
         east.decided("approved", 12, digest, minute=50),
         east.deleted("orders", minute=51),
         east.weighed({("clicks", 0): 1_000}, minute=52),
+        east.event("plan_claimed", "claim", 53, plan_version=6, claimant="ann@host", lease_seconds=60),
+        east.event("cluster_identified", "identify", 54, kafka_cluster_id="5L6g3nShT-eMCtK--X86sw"),
     )
     return job
 
@@ -151,9 +153,10 @@ def test_versions_are_gapless_and_say_what_they_are(story: JobFolder) -> None:
         "v13 rejection rejected: version 12 rejected by event rejected v12 @49",
         "v14 topics: topic orders deleted",
         "v15 loads: observed: 1 partitions changed",
+        "v16 claim: version 6 claimed until 2026-03-01T10:54:00Z by ann@host",
     ]
     based = {v.plan_version: v.base_version for v in story.history.versions("east")}
-    assert based == {version: version - 1 for version in range(1, 16)} | {10: 9, 11: 10, 13: 12}
+    assert based == {version: version - 1 for version in range(1, 17)} | {10: 9, 11: 10, 13: 12, 16: 6}
 
 
 PLANS = {
@@ -219,7 +222,7 @@ def test_the_projections_are_the_fold_of_the_journal(spark: SparkSession, story:
 
 
 def test_commits_name_the_versions_that_they_bring(story: JobFolder) -> None:
-    spans = [[13, 15], [10, 12], [3, 9], [1, 2]]
+    spans = [[13, 16], [10, 12], [3, 9], [1, 2]]
     noted = [commit["userMetadata"] for commit in story.delta("plans").history() if "userMetadata" in commit]
     assert [json.loads(text)["plans"] for text in noted] == [{"east": span} for span in spans]
     merges = [c for c in story.delta("assignments").history() if c["operation"] == "MERGE"]
