@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_CAUSE: Final = re.compile(r"^\s*(?:Caused by)?: (?:[\w.$]+: )*(.+)$", re.MULTILINE)
+_CAUSE: Final = re.compile(r"^(?:\s*Caused by)?: (?:[\w.$]+: )*(.+)$", re.MULTILINE)
 _CLASSES: Final = re.compile(r"^(?:[a-z][\w$]*\.)+[\w$]+: ")
 _FILE: Final = re.compile(r"(?:reading|read|open|parse)\b[^\n:]* file:? (\S+[^\s.])")
 _LONGEST: Final = 500

@@ -103,6 +103,8 @@ def test_a_source_that_is_not_there(spark: SparkSession, tmp_path: Path) -> None
         ("An error\n  at a.B\nCaused by: a.b.Outer: java.io.IOException: No space left\n\tat x", "No space left"),
         ("Outer\nCaused by: a.B: first\nCaused by: org.x.Y: the disk is gone.\n ... 3 more", "the disk is gone"),
         ("org.apache.X: cannot\n at y", "cannot"),
+        ("Two queries use it.\nLogical Plan:\n~Union\n   :- ~Project\n   :  +- ~Scan\n", "Two queries use it"),
+        ("x: [FAILED] while reading file file:/t/1.json.  S\nCaused by: a.B: bad", "file:/t/1.json: bad"),
         ('An error occurred while calling o9.sql.\n: a.B: No FileSystem for "s3"\n\tat c.D', 'No FileSystem for "s3"'),
         ("", "ValueError"),
     ],
