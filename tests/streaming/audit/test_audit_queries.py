@@ -76,13 +76,13 @@ def answer(audit: Audit, name: str, *columns: str, **parameters: object) -> list
 
 def test_who_moved_most(audit: Audit) -> None:
     whole = answer(audit, "moved_most", **{"from": at(0), "to": at(100)})
-    assert whole == [("u", 3, 2, 3), ("t", 1, 3, 1)]
+    assert whole == [("u", 3, 2, 3), ("t", 3, 2, 1)]
     assert answer(audit, "moved_most", **{"from": at(50), "to": at(65)}) == [("u", 1, 1, 1)]
 
 
 def test_plans_that_undid_one_another(audit: Audit) -> None:
     assert answer(audit, "undone", "version", "undone_by", "partitions", "cause_of_undoing") == [
-        (7, 8, 1, "version 7 rolled back by event back")
+        (7, 8, 2, "version 7 rolled back by event back")
     ]
 
 
@@ -97,11 +97,11 @@ def test_brokers_over_their_share(audit: Audit) -> None:
 
 def test_partitions_without_rack_diversity(audit: Audit) -> None:
     columns = ("topic", "partition", "replicas", "racks", "since_version")
-    assert answer(audit, "rack_diversity", *columns, at=at(45)) == [("t", 5, [4, 1], 1, 2)]
+    assert answer(audit, "rack_diversity", *columns, at=at(45)) == [("t", 5, [1, 4], 1, 2)]
     assert answer(audit, "rack_diversity", *columns, at=at(75)) == [], "one rack is all that is left"
     assert answer(audit, "rack_diversity", *columns, at=at(100)) == [
-        ("t", 0, [2, 1], 1, 9),
-        ("t", 5, [4, 1], 1, 9),
+        ("t", 0, [1, 2], 1, 9),
+        ("t", 5, [1, 4], 1, 9),
         ("t", 6, [4, 2], 1, 9),
     ]
 
@@ -131,10 +131,10 @@ def test_approvals_and_by_whom(audit: Audit) -> None:
 def test_leaders_per_broker(audit: Audit) -> None:
     columns = ("broker_id", "state", "leaders", "replicas")
     assert answer(audit, "leaders_at", *columns, at=at(42)) == [
-        (1, "alive", 3, 5),
-        (2, "alive", 2, 3),
+        (1, "alive", 5, 5),
+        (2, "alive", 1, 3),
         (3, "dead", 0, 0),
-        (4, "alive", 2, 2),
+        (4, "alive", 1, 2),
     ]
 
 
