@@ -262,7 +262,8 @@ def test_prometheus_finds_what_the_batch_brought(running: Running) -> None:
     _, _, said = running
     url = next(str(line["message"]).split()[-1] for line in said if "metrics on" in str(line["message"]))
     until = time.monotonic() + PATIENCE
-    while (found := scrape(url))["replica_planner_input_rows_total"] < 3 and time.monotonic() < until:
+    # Spark tells of a trigger when it has ended, the job of a batch before.
+    while not (found := scrape(url))["replica_planner_last_progress_timestamp_seconds"] and time.monotonic() < until:
         time.sleep(0.05)
     assert found["replica_planner_events_total{applied}"] == 2
     assert found["replica_planner_events_total{malformed}"] == 1
@@ -277,6 +278,6 @@ def test_prometheus_finds_what_the_batch_brought(running: Running) -> None:
 def test_a_probe_finds_the_running_job_well(running: Running) -> None:
     job, process, _ = running
     answer = health(job)
-    assert (answer.exit_code, answer.stdout.splitlines()[0].split(":")[0]) == (0, answer.stdout.split(":")[0])
+    assert answer.exit_code == 0, answer.stdout
     assert answer.stdout.startswith(f"process {process.pid} on ")
     assert json.loads(health(job, "--json").stdout)["alive"] is True
