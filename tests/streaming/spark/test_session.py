@@ -28,6 +28,7 @@ print(spark.sparkContext.master, spark.conf.get("spark.sql.shuffle.partitions"))
 
 
 def test_the_active_session_is_used_as_it_is(spark: SparkSession) -> None:
+    spark.createDataFrame([(1,)], "id int")  # now this one is active, whatever another test has used
     assert spark_session("another", settings={"spark.sql.shuffle.partitions": "7"}) is spark
     assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
 
