@@ -30,6 +30,6 @@ def test_an_event_rejected_since_the_start_is_known_when_the_cluster_is_read_aga
     write_batches(tmp_path, *batches)
     project(tmp_path, driver.journal)
     write_deltalake(tmp_path / PROGRESS.name, PROGRESS.schema.empty_table())
-    memory = load_memory(NO_SPARK, Tables(str(tmp_path)), "app", 2)  # type: ignore[arg-type]
+    memory = load_memory(NO_SPARK, Tables(str(tmp_path)), "app", 2, rebuild=pytest.fail)  # type: ignore[arg-type]
     memory.in_hand = in_hand
     assert ("refused" in memory.cluster("c").seen) is known
