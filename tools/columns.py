@@ -10,11 +10,11 @@ from streaming.record.version import FoldDigests
 ABOUT: Final = {
     "plans": "The journal: one row a plan version of a cluster, without gaps from 1.",
     "quarantine": "One row a received event that no plan records.",
-    "plan_progress": "One row a report of whoever carries plans out.",
-    "brokers": "One row a broker: the journal's fold.",
-    "assignments": "One row a partition: the journal's fold.",
-    "loads": "One row a partition of which a load was observed: the journal's fold.",
-    "broker_limits": "One row a broker of which a limit was observed: the journal's fold.",
+    "plan_progress": "One row a progress event of a reassignment executor.",
+    "brokers": "One row a broker: a projection of the journal.",
+    "assignments": "One row a partition: a projection of the journal.",
+    "loads": "One row a partition whose load was observed: a projection of the journal.",
+    "broker_limits": "One row a broker whose limits were observed: a projection of the journal.",
     "metrics": "One row a micro-batch that received or decided something.",
 }
 
@@ -25,19 +25,19 @@ _EVENT: Final = {
     "reason": "why it was not applied",
     "payload": "the line as it came",
     "occurred_at": "when it happened, as the event says",
-    "entity": "what it is news of, such as `broker:3`",
-    "place": "where the line stood in the source",
-    "sequence": "its place among the lines of its batch, from 0",
+    "entity": "what it is about, such as `broker:3`",
+    "place": "position of the line in the source",
+    "sequence": "position of the line in its batch, from 0",
 }
 
 _BROKER: Final = {
     "broker_id": "the broker",
     "rack": "its rack",
-    "capacity": "its share of the load, against the other brokers'",
+    "capacity": "its weight: a broker of capacity 2 gets twice the replicas of one of capacity 1",
     "state": "`alive`, `failed`, `dead`, `draining`, `gone`; "
-    "of a report `started`, `partition_done`, `completed`, `failed`",
-    "since": "when the newest news about it occurred",
-    "deadline": "when its grace, or the wait for more of a burst, is over",
+    "in `plan_progress`: `started`, `partition_done`, `completed`, `failed`",
+    "since": "`occurred_at` of the newest event about it",
+    "deadline": "when its grace period, or the settle time of a burst, ends",
 }
 
 _MOVE: Final = {
@@ -50,27 +50,27 @@ _MOVE: Final = {
     "leader": "the leader, where it was observed",
     "isr": "the in-sync replicas, where they were observed",
     "end_offsets": "log end offsets of the replicas, where they were observed",
-    "log_dirs": "the directory of each replica after, where one is named; `any` is Kafka's choice",
+    "log_dirs": "the log directory of each replica after, where the plan names one; `any` leaves it to Kafka",
 }
 
 _LOAD: Final = {
     "topic": "the topic",
     "partition": "the partition",
     "size": "bytes of one replica, smoothed; null where it is not known",
-    "bytes_in": "bytes a second that are written, smoothed; of a broker, that it can take",
-    "bytes_out": "bytes a second that are read, smoothed; of a broker, that it can give",
+    "bytes_in": "bytes a second produced, smoothed; of a broker: its limit",
+    "bytes_out": "bytes a second consumed, smoothed; of a broker: its limit",
 }
 
 _LIMIT: Final = {
     "broker_id": "the broker",
-    "disk": "bytes that it can hold; null where it is not known",
-    "bytes_in": "bytes a second that it can take in",
-    "bytes_out": "bytes a second that it can give out",
-    "cpu": "hundredths of a byte a second, by the model of planning by load",
+    "disk": "bytes that it can store; null where unknown",
+    "bytes_in": "bytes a second that it can receive",
+    "bytes_out": "bytes a second that it can send",
+    "cpu": "CPU in hundredths of a byte a second, in the model of planning by load",
     "log_dirs": "its disks",
     "log_dirs.path": "as in `log.dirs`",
-    "log_dirs.limit": "bytes that it may hold",
-    "log_dirs.used": "bytes that it holds, in steps",
+    "log_dirs.limit": "size of its volume in bytes",
+    "log_dirs.used": "bytes that are not free, rounded",
 }
 
 _NUMBERS: Final = (
@@ -78,8 +78,8 @@ _NUMBERS: Final = (
         "partitions_changed": "partitions that change",
         "moved_replicas": "replicas that are copied",
         "lower_bound": "replicas that every plan with the same balance must copy",
-        "gap": "how many the plan may copy too much",
-        "optimal": "1 where it is proved that none is",
+        "gap": "moved_replicas - lower_bound",
+        "optimal": "1 where no plan with this balance or a better one moves fewer; 0 where that is not proved",
         "leader_changes": "partitions whose preferred leader changes",
     }
     | {
@@ -90,7 +90,7 @@ _NUMBERS: Final = (
     }
     | {
         "moved_bytes": "bytes that are copied; null where the plan was made by count",
-        "lower_bound_bytes": "certified: bytes that every plan which comes as close to the bands must copy",
+        "lower_bound_bytes": "certified lower bound of the bytes that any plan as close to the bands must copy",
     }
     | {
         f"residual_{weight}": f"how far the worst broker ends outside its band of {weight}, in thousandths of its share"
@@ -101,42 +101,42 @@ _NUMBERS: Final = (
 MEANING: Final = {
     "cluster_id": "the cluster",
     "plan_version": "the version; of a projection, the one that wrote the row last",
-    "base_version": "what it was planned from, or approves, rejects or undoes",
+    "base_version": "the version that it was planned from, or that it approves, rejects or rolls back",
     "supersedes": "the proposal that can no longer be approved because of it",
     "app_id": "the query's id, from its checkpoint",
-    "batch_id": "the micro-batch; of what time alone brought at the end of a run, a number of its own",
+    "batch_id": "the micro-batch; a tick at the end of a run has a number of its own",
     "created_at": "the time of the batch",
     "kind": "what was decided, such as `heal` or `rebalance`",
     "cause": "the event, deadline or request that caused it",
     "approval": "`not_required`, `proposed`, `approved`, `rejected` or `reported`",
     "events": "the events that it records; in `metrics`, received lines by outcome",
-    "broker_changes": "brokers as they are from then on",
-    "topic_changes": "topics that appear, with their strategy, or go, with none",
+    "broker_changes": "changed brokers, with their new state",
+    "topic_changes": "created topics, with their strategy; deleted topics, with null",
     "topic_changes.topic": "the topic",
-    "topic_changes.strategy": "the strategy that placed it; null where it is gone",
+    "topic_changes.strategy": "the strategy that placed it; null where it was deleted",
     "moves": "partitions that change",
-    "load_changes": "loads as they are recorded from then on; all null where nothing is known any more",
-    "limit_changes": "limits of brokers as they are recorded from then on",
-    "load_deadline": "when the cluster is to be rebalanced by load, unless newer loads say otherwise",
-    "metrics": "what the plan costs and brings",
+    "load_changes": "changed loads, with their new values; all null where they are no longer known",
+    "limit_changes": "changed limits of brokers, with their new values",
+    "load_deadline": "when the cluster is to be rebalanced by load, unless newer loads change that",
+    "metrics": "cost and result of the plan",
     "policy": "the policy that it was decided under, as JSON",
     "software_version": "the release that planned it",
-    "digest": "sha256 of what changes; approval names it",
-    "fold": "digests of the state that it leaves, by which a projection is known to be what the journal says",
-    **{f"fold.{name}": f"of what the table `{name}` then has" for name in FoldDigests._fields},
-    "seal": "sha256 of the row and of the seal before it",
+    "digest": "SHA-256 of the changes; an approval names it",
+    "fold": "digests of the state after this version, which prove that a projection is the fold of the journal",
+    **{f"fold.{name}": f"digest of the rows that the table `{name}` then has" for name in FoldDigests._fields},
+    "seal": "hash chain: SHA-256 of the row and of the seal before it",
     "received_at": "the time of the batch",
-    "details": "whatever the report says beside its state, as JSON",
+    "details": "the other fields of the progress event, as JSON",
     "replicas": "broker ids, the preferred leader first",
-    "batch_time": "the time of the batch, which a repeated batch keeps",
+    "batch_time": "the time of the batch, which a retry keeps",
     "finished_at": "when it was committed",
-    "seconds": "from taking it up to its commit",
-    "lag_seconds": "from when its newest event occurred to its commit",
+    "seconds": "from its start to its commit",
+    "lag_seconds": "from `occurred_at` of its newest event to its commit",
     "plans": "plan versions",
-    "stopped_clusters": "clusters that a fault stopped in this batch",
+    "stopped_clusters": "clusters that an error stopped in this batch",
     "clusters_in_memory": "cluster states that the driver holds",
-    "state_bytes": "about how much memory they take",
-    "write_failures": "failed writes of projections and metrics since the job started; each is tried again",
+    "state_bytes": "approximate memory that they use",
+    "write_failures": "failed writes of projections and metrics since the job started; each is retried",
     **_EVENT,
     **{f"events.{name}": meaning for name, meaning in _EVENT.items()},
     **{f"events.{name}": f"lines that were {name.replace('_', ' ')}" for name in ("applied", "duplicate", "stale")},
