@@ -26,7 +26,6 @@ from placement.replanning.by_load.share import Share, banded, distance, outside,
 from placement.replanning.by_load.stages import Stages, ease, stages
 from placement.replanning.conclude import conclude, leaders_stay
 from placement.replanning.pose import pose
-from placement.replanning.problem import Problem
 from placement.replanning.replicas.lift import lift
 from placement.replanning.state import State
 from placement.replanning.steps import Certificate
@@ -249,12 +248,16 @@ def _bound(layout: Layout, asked: LoadTerms, band: Share, lost: int) -> int:
     gives = shed(held, follower, before, np.maximum(band.high[:, :n], after))
     gets = received(able, follower, before, np.minimum(band.low[:, :n], after))
     together = fewest_bytes(gives, gets, np.array([lost]), np.zeros(n, np.int64))
-    owed = _owed(problem, layout.size)
+    owed = _owed(layout)
     return together if owed is None else max(together, fewest_bytes(gives, gets, owed, problem.fleet.rack[:n]))
 
 
-def _owed(problem: Problem, size: Int64Array) -> Int64Array | None:
-    """Bytes that each rack ends with more than it begins with; None where that is not the same in every plan."""
+def _owed(layout: Layout) -> Int64Array | None:
+    """Bytes that each rack ends with more than it begins with; None where that is not the same in every plan.
+
+    Nor is it where this one leaves rows outside their racks, as those are for which the budget is too small.
+    """
+    problem = layout.state.problem
     q, racks = problem.row.size, problem.fleet.rack_size.size
     if racks > problem.factor.max(initial=0):
         return None
@@ -262,8 +265,13 @@ def _owed(problem: Problem, size: Int64Array) -> Int64Array | None:
     most = problem.highest(row, rack).reshape(q, racks)
     if (most.sum(axis=1) != problem.factor).any():
         return None
-    more = most - count_in_rack(problem.fleet, problem.start[row], rack).reshape(q, racks)
-    return np.asarray((size[problem.row][:, None] * more).sum(axis=0))
+    before, after = (
+        count_in_rack(problem.fleet, held[row], rack).reshape(q, racks)
+        for held in (problem.start, layout.replicas[problem.row])
+    )
+    if (after != most).any():
+        return None
+    return np.asarray((layout.size[problem.row][:, None] * (most - before)).sum(axis=0))
 
 
 def _loads(replicas: Int32Array, lead: Int32Array, loads: Loads, n: int) -> Int64Array:

@@ -62,6 +62,20 @@ def test_a_budget_leaves_behind_what_it_does_not_reach() -> None:
     assert int((plan.assignment.replicas[plan.assignment.topic_index == 0] == 1).sum()) == 1
 
 
+@pytest.mark.parametrize(("most", "moved", "bound"), [(0, 0, 0), (1000, 1000, 1000), (3000, 3000, 3000)])
+def test_a_budget_that_leaves_rows_outside_their_racks_owes_the_racks_nothing(
+    most: int, moved: int, bound: int
+) -> None:
+    """Every row is on two brokers of rack b, and one of them belongs into rack a."""
+    layout = Assignment.from_topics({"t": [[2, 3], [3, 2], [2, 3]]})
+    loads = Loads.of(layout, [PartitionLoad("t", p, 1000, 10 + p, 10) for p in range(3)])
+    brokers = [Broker(1, "a"), Broker(2, "b"), Broker(3, "b")]
+    plan = replan(layout, brokers, mode="rebalance", loads=loads, max_bytes=most)
+    assert verify(plan), verify(plan).violations
+    assert plan.loads is not None
+    assert (plan.loads.moved_bytes, plan.loads.lower_bound_bytes) == (moved, bound)
+
+
 def test_the_check_finds_what_is_where_it_is_kept_off() -> None:
     layout, brokers, loads = small(1)
     plan = replan(layout, brokers, mode="rebalance", loads=loads, keep_off={"t0": [0]})
