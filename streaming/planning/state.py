@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -68,6 +68,15 @@ class TopicLayout:
         return self.partitions.nbytes + self.replicas.nbytes + OVERHEAD
 
 
+class Drift(NamedTuple):
+    """The replicas that a partition was to have and was seen with, the version that says so, and its way back."""
+
+    planned: list[int]
+    seen: list[int]
+    version: int
+    way_back: Literal["", "proposed", "planned"] = ""
+
+
 def _hash_of_layout(topic: str, layout: TopicLayout) -> bytes:
     return hash_of_topic(topic, layout.partitions, layout.replicas, layout.roles)
 
@@ -87,8 +96,8 @@ class ClusterState:
     """What is known of one cluster after ``version``. ``stopped`` says why it is not planned, if it is not.
 
     ``suspects`` are the events that stopped it, by id. ``moving`` are the last versions that moved replicas, newest
-    first; ``drifts`` are the last ones that report drift, and ``told`` is what they say of partitions, planned and
-    seen, once somebody has asked; ``claims`` has by plan version the newest version that records who carries it out.
+    first; ``drifts`` are the last ones that report drift or plan it back, and ``told`` is what they say of partitions,
+    once somebody has asked; ``claims`` has by plan version the newest version that records who carries it out.
     ``load_deadline`` is when it is to be rebalanced by load, unless newer loads say otherwise.
     """
 
@@ -104,7 +113,7 @@ class ClusterState:
     moving: tuple[int, ...] = ()
     claims: dict[int, int] = field(default_factory=dict)
     drifts: tuple[int, ...] = ()
-    told: dict[tuple[str, int], tuple[list[int], list[int]]] | None = None
+    told: dict[tuple[str, int], Drift] | None = None
     seal: str = ""
     load: Load = field(default_factory=Load.empty)
     loads: KnownLoads = field(default_factory=KnownLoads)
@@ -150,10 +159,11 @@ class ClusterState:
             self.proposal = version if version.approval == "proposed" else None
         if version.effective and version.kind in MOVING_KINDS:
             self.moving = (version.plan_version, *self.moving[: _MOVING_KEPT - 1])
-        if version.kind == "drift":
+        if version.kind in ("drift", "restore"):
             self.drifts = (version.plan_version, *self.drifts[: _DRIFTS_KEPT - 1])
             if self.told is not None:
-                self.told |= drift_in(version.moves)
+                told = self.told | drift_in(version)
+                self.told = {place: drift for place, drift in told.items() if drift.version in self.drifts}
         if version.kind == "claim":
             self.claims[version.base_version] = version.plan_version
         if version.kind in ("loads", "rebalance", "stop"):
@@ -302,9 +312,13 @@ class ClusterState:
         return bool(self.load.replicas.sum() > self.load.replicas_on(usable).sum())
 
 
-def drift_in(moves: Iterable[TopicMoves]) -> dict[tuple[str, int], tuple[list[int], list[int]]]:
-    """The replicas that partitions were to have and were seen with, by topic and partition id."""
-    return {(block.topic, p): (planned, seen) for block in moves for p, planned, seen, _ in block.rows()}
+def drift_in(version: PlanVersion) -> dict[tuple[str, int], Drift]:
+    """What a version of kind ``drift`` or ``restore`` says of partitions, by topic and partition id."""
+    rows = [(block.topic, *row[:3]) for block in version.moves for row in block.rows()]
+    if version.kind == "restore":
+        way: Literal["planned", "proposed"] = "planned" if version.effective else "proposed"
+        return {(t, p): Drift(planned, seen, version.plan_version, way) for t, p, seen, planned in rows}
+    return {(t, p): Drift(planned, seen, version.plan_version) for t, p, planned, seen in rows}
 
 
 def _own(array: Int32Array) -> Int32Array:

@@ -16,7 +16,7 @@ from streaming.events import AssignmentObserved, ObservedPartition
 from streaming.planning.decisions.decision import MAX_NAMED, Decision, History, NoEffect
 from streaming.planning.in_sync import brokers_up, in_sync_among
 from streaming.planning.soundness import check_as_said
-from streaming.planning.state import ClusterState, TopicLayout, drift_in
+from streaming.planning.state import ClusterState, Drift, TopicLayout, drift_in
 from streaming.record.moves import (
     NO_OFFSET,
     Roles,
@@ -42,6 +42,8 @@ class _Topic:
     news: NDArray[np.bool_]
     waiting: NDArray[np.bool_]
     reported: NDArray[np.bool_]
+    planned_back: NDArray[np.bool_]
+    proposed_back: NDArray[np.bool_]
     back: NDArray[np.bool_]
 
     @property
@@ -81,8 +83,8 @@ def assignment_observed(
 ) -> list[Decision] | NoEffect:
     """Adopt what is new, and treat what differs as policy says. Partitions that are not mentioned stay as they are.
 
-    A partition that is still where a plan takes it from has not drifted: the plan waits to be carried out. Drift that
-    is only reported is reported once, and once more when it is over.
+    A partition that is still where a plan takes it from has not drifted: the plan waits to be carried out. Drift is
+    put on record or planned back once, and it is put on record once more when it is over.
 
     Raises:
         RejectedEvent: a replica list that no cluster can have.
@@ -92,7 +94,7 @@ def assignment_observed(
     adopting = policy.on_drift == "adopt" or not drifted
     decisions = [_observation(state, topics, adopting)] if any(t.wanted(adopting).any() for t in topics) else []
     if not adopting:
-        decisions += _drift(state, topics, policy, drifted)
+        decisions += _drift(state, topics, policy)
     if any(t.back.any() for t in topics):
         moves = [t.moves(t.back, "no longer drifted") for t in topics if t.back.any()]
         decisions.append(
@@ -127,23 +129,36 @@ def _without_waiting(state: ClusterState, topics: Sequence[_Topic], history: His
 
 
 def _with_told(state: ClusterState, topics: Sequence[_Topic], history: History) -> list[_Topic]:
-    """Mark the partitions whose drift was reported just so, and those whose drift was reported and is over."""
+    """Mark the partitions whose drift is on record just so, and those whose drift was on record and is over."""
     if state.drifts and state.told is None:
         versions = [history(state.cluster_id, number) for number in reversed(state.drifts)]
         state.told = {}
         for version in versions:
-            state.told |= drift_in(version.moves if version else ())
+            state.told |= drift_in(version) if version else {}
     if not state.told:
         return list(topics)
-    return [_told(t, state.told) for t in topics]
+    return [_told(t, state.told, state.proposal.plan_version if state.proposal else 0) for t in topics]
 
 
-def _told(topic: _Topic, told: Mapping[tuple[str, int], tuple[list[int], list[int]]]) -> _Topic:
+def _told(topic: _Topic, told: Mapping[tuple[str, int], Drift], proposal: int) -> _Topic:
+    n = topic.partitions.size
+    reported, planned, proposed, back = (np.zeros(n, np.bool_) for _ in range(4))
     rows = zip(topic.partitions.tolist(), topic.before.tolist(), topic.after.tolist(), strict=True)
-    found = [(told.get((topic.name, p)), unpadded(planned), unpadded(seen)) for p, planned, seen in rows]
-    same = np.array([drift == (planned, seen) for drift, planned, seen in found], np.bool_)
-    back = [drift is not None and drift[0] == planned != drift[1] for drift, planned, _ in found]
-    return replace(topic, reported=same & topic.drifted, back=np.array(back, np.bool_) & topic.known & ~topic.elsewhere)
+    for row, (partition, *lists) in enumerate(rows):
+        drift = told.get((topic.name, partition))
+        if drift is not None:
+            reported[row] = [drift.planned, drift.seen] == [unpadded(replicas) for replicas in lists]
+            planned[row] = drift.way_back == "planned"
+            proposed[row] = drift.way_back == "proposed" and drift.version == proposal
+            back[row] = drift.planned == unpadded(lists[0]) != drift.seen
+    reported &= topic.drifted
+    return replace(
+        topic,
+        reported=reported,
+        planned_back=reported & planned,
+        proposed_back=reported & proposed,
+        back=back & topic.known & ~topic.elsewhere,
+    )
 
 
 def _is_seen(topic: _Topic, partition: int) -> bool:
@@ -181,16 +196,19 @@ def _news(topics: Sequence[_Topic]) -> str:
     return f"observed: {shown}{more}"
 
 
-def _drift(state: ClusterState, topics: Sequence[_Topic], policy: Policy, drifted: int) -> list[Decision]:
-    """Put drift on record that is not there yet, or plan the way back."""
+def _drift(state: ClusterState, topics: Sequence[_Topic], policy: Policy) -> list[Decision]:
+    """Put drift on record that is not there yet, or plan the way back where none is planned or proposed."""
     refusal = ""
     if policy.on_drift == "restore":
-        there = [t for t in topics if t.drifted.any()]
-        moves = [t.moves(t.drifted, "drifted", back=True) for t in there]
-        refusal = _refusal(state, there, moves)
+        away = [(t, t.drifted & ~t.planned_back) for t in topics]
+        if not any((rows & ~t.proposed_back).any() for t, rows in away):
+            return []
+        away = [(t, rows) for t, rows in away if rows.any()]
+        moves = [t.moves(rows, "drifted", back=True) for t, rows in away]
+        refusal = _refusal(state, away, moves)
         if not refusal:
             approval: Approval = "proposed" if "restore" in policy.approval else "not_required"
-            cause = f"drift: {drifted} partitions are not where they were planned"
+            cause = f"drift: {_count(moves)} partitions are not where they were planned"
             return [replace(_report(state, cause, moves), kind="restore", approval=approval)]
     moves = [t.moves(t.drifted & ~t.reported, "drifted") for t in topics if (t.drifted & ~t.reported).any()]
     cause = f"drift: {_count(moves)} partitions are not where they were planned"
@@ -214,13 +232,13 @@ def _count(moves: Sequence[TopicMoves]) -> int:
     return sum(block.partitions.size for block in moves)
 
 
-def _refusal(state: ClusterState, topics: Sequence[_Topic], moves: Sequence[TopicMoves]) -> str:
+def _refusal(state: ClusterState, away: Sequence[tuple[_Topic, NDArray[np.bool_]]], moves: Sequence[TopicMoves]) -> str:
     """Why the way back must not be taken; empty where it may."""
     members = state.members()
     up, width = brokers_up(members), max(block.before.shape[1] for block in moves)
     in_sync = []
-    for t, block in zip(topics, moves, strict=True):
-        roles = t.roles.take(t.drifted) if t.roles else None
+    for (t, rows), block in zip(away, moves, strict=True):
+        roles = t.roles.take(rows) if t.roles else None
         serving = np.where(in_sync_among(block.before, roles, up), block.before, NO_BROKER)
         in_sync.append(np.pad(serving, ((0, 0), (0, width - serving.shape[1])), constant_values=NO_BROKER))
     check = check_as_said(change_of(moves), members, np.concatenate(in_sync))
@@ -260,7 +278,8 @@ def _topic(
     roles = _roles(name, ids, replicas, details)
     news = known & _differs(layout, rows, roles) if roles else np.zeros(ids.size, np.bool_)
     none = np.zeros(ids.size, np.bool_)
-    return _Topic(name, ids, before, after, roles, known, news, waiting=none, reported=none, back=none)
+    unmarked = {"waiting": none, "reported": none, "planned_back": none, "proposed_back": none, "back": none}
+    return _Topic(name, ids, before, after, roles, known, news, **unmarked)
 
 
 def _roles(

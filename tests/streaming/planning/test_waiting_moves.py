@@ -107,3 +107,65 @@ def test_unchanged_drift_is_reported_once_and_once_more_when_it_is_over() -> Non
     assert seen({0: [1, 2]}) == ["v7 drift reported: drift is over: 1 partitions are where they were planned"]
     assert seen({0: [1, 2]}) == []
     assert seen({0: [3, 2]}) == ["v8 drift reported: drift: 1 partitions are not where they were planned"]
+
+
+@pytest.mark.parametrize("approval", ["not_required", "proposed"])
+@pytest.mark.parametrize("leader", [True, False])
+def test_unchanged_drift_is_planned_back_once_and_again_when_it_was_over(approval: str, leader: bool) -> None:
+    gated = '["restore"]' if approval == "proposed" else "[]"
+    driver = Driver(f'[policy]\non_drift = "restore"\napproval = {gated}\n')
+    driver.racks({"a": [1, 3], "b": [2, 4]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={0: [1, 2], 1: [2, 1]}))
+
+    def seen(replicas: dict[int, list[int]]) -> list[str]:
+        rows = [
+            {"topic": "t", "partition": p, "replicas": row} | ({"leader": row[0], "isr": row} if leader else {})
+            for p, row in replicas.items()
+        ]
+        result = driver.batch(driver.event("assignment_observed", partitions=rows))
+        driver.memory.clusters.clear()
+        return [f"{v.kind} {v.approval} {v.cause}" for v in result.versions if v.kind != "observation"]
+
+    def back(count: int) -> str:
+        return f"restore {approval} drift: {count} partitions are not where they were planned"
+
+    assert seen({0: [4, 2]}) == [back(1)]
+    assert seen({0: [4, 2]}) == seen({0: [4, 2], 1: [2, 1]}) == []
+    # What is proposed is proposed together with what is new, which supersedes it.
+    assert seen({0: [4, 2], 1: [2, 3]}) == [back(2 if approval == "proposed" else 1)]
+    assert seen({0: [4, 2], 1: [2, 3]}) == seen({1: [2, 3]}) == []
+    assert seen({0: [1, 2]}) == ["drift reported drift is over: 1 partitions are where they were planned"]
+    assert seen({0: [4, 2]}) == [back(1)]
+
+
+def test_a_restore_that_was_superseded_or_rejected_is_proposed_again() -> None:
+    driver = Driver('[policy]\non_drift = "restore"\napproval = ["restore"]\n')
+    driver.racks({"a": [1, 3], "b": [2, 4]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={0: [1, 2]}))
+
+    def seen() -> list[str]:
+        return [line(v) for v in driver.batch(observed(driver, {0: [4, 2]})).versions]
+
+    away = "restore proposed: drift: 1 partitions are not where they were planned"
+    assert seen() == [f"v3 {away}"]
+    driver.batch(driver.event("topic_created", topic="u", replica_assignment={0: [1, 2]}))
+    assert seen() == [f"v5 {away}"]
+    driver.batch(driver.event("plan_rejected", plan_version=5, digest=driver.journal[-1].digest))
+    assert seen() == [f"v7 {away}"]
+    driver.batch(driver.event("plan_approved", plan_version=7, digest=driver.journal[-1].digest))
+    assert seen() == []
+
+
+def test_what_is_remembered_of_drift_is_the_same_after_a_restart() -> None:
+    """The twenty newest versions that tell of drift are: an older one is put on record again."""
+    driver = Driver('[policy]\non_drift = "report"\n')
+    driver.racks({"a": [1, 3], "b": [2, 4]})
+    driver.batch(driver.event("topic_created", topic="t", replica_assignment={0: [1, 2], 1: [2, 1]}))
+    driver.batch(observed(driver, {1: [2, 3]}))
+    for turn in range(20):
+        driver.batch(observed(driver, {0: [3 + turn % 2, 2]}))
+    told = driver.memory.clusters["c"].told
+    driver.memory.reload("c")
+    driver.batch(observed(driver, {0: [4, 2]}))
+    assert driver.memory.clusters["c"].told == told
+    assert len(driver.batch(observed(driver, {1: [2, 3]})).versions) == 1
