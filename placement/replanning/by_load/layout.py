@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placement.arrays import BoolArray, Float64Array, Int64Array, by_group
-from placement.loads.model import NOISY, Loads
+from placement.loads.model import Loads
 from placement.model import NO_BROKER, Int32Array
 from placement.replanning.by_load.disks import Disks
 from placement.replanning.by_load.field import Field
@@ -114,31 +114,15 @@ class Layout:
 
     def loads(self, replicas: Int32Array, lead: Int32Array) -> Float64Array:
         """Loads of the present brokers, float64, shape ``(weights, present)``."""
-        return self._sums(replicas, lead, self.leader, self.follower)
-
-    def _sums(
-        self, replicas: Int32Array, lead: Int32Array, leader: Float64Array, follower: Float64Array
-    ) -> Float64Array:
         present = self.state.problem.fleet.present
-        result = np.zeros((leader.shape[1], present))
+        result = np.zeros((self.leader.shape[1], present))
         for column in range(replicas.shape[1]):
             broker = replicas[:, column]
             on = np.flatnonzero((broker >= 0) & (broker < present))
             leads = broker[on] == lead[on]
             for k in range(result.shape[0]):
-                carried = np.where(leads, leader[on, k], follower[on, k])
+                carried = np.where(leads, self.leader[on, k], self.follower[on, k])
                 result[k] += np.bincount(broker[on], weights=carried, minlength=present)
-        return result
-
-    def noisy(self) -> Float64Array:
-        """Roots of the sums of squares of what the present brokers carry, shape ``(weights, present)``; 0 but in rates.
-
-        As much as loads that err independently of each other, each by the whole of itself, make them err.
-        """
-        result = np.zeros(self.field.load.shape)
-        result[list(NOISY)] = np.sqrt(self._sums(self.replicas, self.lead, self.leader**2, self.follower**2))[
-            list(NOISY)
-        ]
         return result
 
     def members(self, broker: int) -> Int64Array:

@@ -69,9 +69,9 @@ def banded(share: Float64Array, limit: Float64Array, width: float, *, exact_coun
     return Share(np.pad(share, wide, constant_values=1.0), np.minimum(low, high), high, limit)
 
 
-def outside(load: Float64Array, band: Share, noise: Float64Array | float = 0.0) -> BoolArray:
-    """Which brokers are further outside the band than ``noise``, or above a limit; shapes ``(weights, present)``."""
-    return np.asarray((load < band.low - noise) | (load > np.minimum(band.high + noise, band.limit)))
+def outside(load: Float64Array, band: Share) -> BoolArray:
+    """Which brokers are outside the band; shapes ``(weights, present)``."""
+    return np.asarray((load < band.low) | (load > band.high))
 
 
 def distance(load: Float64Array, band: Share) -> Float64Array:

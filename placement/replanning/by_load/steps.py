@@ -13,7 +13,7 @@ import numpy as np
 from placement.arrays import BoolArray, Float64Array, Int64Array, by_group
 from placement.errors import InvalidLimitError
 from placement.fleet import Fleet, count_in_rack
-from placement.loads.model import NOISE, WEIGHTS, Band, Loads
+from placement.loads.model import WEIGHTS, Band, Loads
 from placement.loads.report import LoadReport
 from placement.model import NO_BROKER, Assignment, Int32Array
 from placement.plan import Moves, Replan
@@ -21,6 +21,7 @@ from placement.replanning.by_load.bound import Held, fewest_bytes, received, she
 from placement.replanning.by_load.disks import Disks
 from placement.replanning.by_load.fill import NoBrokerError, fill
 from placement.replanning.by_load.layout import Layout
+from placement.replanning.by_load.noise import beyond_noise
 from placement.replanning.by_load.polish import search
 from placement.replanning.by_load.share import Share, banded, distance, outside, shares
 from placement.replanning.by_load.stages import Stages, ease, stages
@@ -33,7 +34,6 @@ from placement.replanning.targets import targets
 from placement.terms import Terms
 
 _EASE: Final = 2 / 3
-_SIGMAS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +172,20 @@ def _run(layout: Layout, asked: LoadTerms, lost: int, stay: Callable[[], BoolArr
     inner, exact_counts = staged.band, asked.band.exact_counts
     fill(layout)
     layout.lead_as_before(stay())
-    noise = _SIGMAS * NOISE * layout.noisy()
     start, load, cost = layout.snapshot(), layout.field.load.copy(), layout.field.total()
-    if outside(load, outer, noise)[:, : layout.state.problem.fleet.usable].any():
+    acts = outside(load, beyond_noise(layout, inner, outer))
+    if acts[:, : layout.state.problem.fleet.usable].any():
         pays = partial(_pays, inner=inner, outer=outer, exact_counts=exact_counts)
-        search(layout, staged, lambda: _bound(layout, asked, inner, lost), pays)
+        search(
+            layout,
+            staged,
+            lambda: _bound(layout, asked, inner, lost),
+            lambda before, after: pays(before, after, outside(before, outer)),
+        )
         if not exact_counts:
             ease(layout, inner, narrow)
         layout.lead_as_before(stay())
-        if layout.field.total() >= cost or not pays(load, layout.field.load, noise=noise):
+        if layout.field.total() >= cost or not pays(load, layout.field.load, acts):
             layout.restore(start)
     return inner
 
@@ -202,15 +207,9 @@ def _go(layout: Layout, asked: LoadTerms, goal: Int32Array) -> Share:
 
 
 def _pays(
-    before: Float64Array,
-    after: Float64Array,
-    *,
-    inner: Share,
-    outer: Share,
-    exact_counts: bool,
-    noise: Float64Array | float = 0.0,
+    before: Float64Array, after: Float64Array, acts: BoolArray, *, inner: Share, outer: Share, exact_counts: bool
 ) -> bool:
-    """Whether a broker outside the trigger's band comes closer to its own by more than the two bands are apart.
+    """Whether one of the brokers that act comes closer to its band by more than the trigger's is apart from it.
 
     Where counts are to be exact, whatever brings them closer pays.
     """
@@ -218,7 +217,7 @@ def _pays(
         apart = np.where(before > outer.high, outer.high - inner.high, inner.low - outer.low)
     closer = distance(before, inner) - distance(after, inner)
     counts = closer[WEIGHTS.index("replicas") :]
-    return bool((outside(before, outer, noise) & (closer > apart)).any() or (exact_counts and counts.sum() > 0))
+    return bool((acts & (closer > apart)).any() or (exact_counts and counts.sum() > 0))
 
 
 def _shares(fleet: Fleet, replicas: Int32Array, lead: Int32Array, factor: Int64Array, loads: Loads) -> Float64Array:
