@@ -1,10 +1,19 @@
-"""Names for the arrays that the planning steps hand to each other."""
+"""Names for the arrays that the planning steps hand to each other, and what stands in them."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+NO_BROKER: Final = -1
+"""Pads the rows of a replica matrix where replication factors differ."""
+
+MAX_ID: Final = 2**31 - 1
+"""Broker and partition ids are 32-bit integers in Kafka."""
+
+Int32Array = NDArray[np.int32]
 BoolArray = NDArray[np.bool_]
 Int64Array = NDArray[np.int64]
 Float64Array = NDArray[np.float64]

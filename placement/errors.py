@@ -11,10 +11,19 @@ class PlacementError(ValueError):
     """Base of every error of the core. ``str(error)`` is one sentence for a person."""
 
 
+class InvalidArgumentError(PlacementError):
+    """An argument is of another type, shape or size than it must be."""
+
+    def __init__(self, message: str, *, name: str, value: object) -> None:
+        super().__init__(message)
+        self.name = name
+        self.value = value
+
+
 class InvalidPartitionsError(PlacementError):
     """The number of partitions is not positive, or absurdly large."""
 
-    def __init__(self, message: str, *, partitions: int) -> None:
+    def __init__(self, message: str, *, partitions: object) -> None:
         super().__init__(message)
         self.partitions = partitions
 
@@ -105,22 +114,12 @@ class InvalidGroupError(PlacementError):
         self.where = where
 
 
-class InvalidLimitError(PlacementError):
+class InvalidLimitError(InvalidArgumentError):
     """A limit on moves or bytes, or another term, is one with which nothing can be planned."""
 
-    def __init__(self, message: str, *, name: str, value: object) -> None:
-        super().__init__(message)
-        self.name = name
-        self.value = value
 
-
-class InvalidLoadError(PlacementError):
+class InvalidLoadError(InvalidArgumentError):
     """A load or a broker's limit is not one that can be measured, or is given twice."""
-
-    def __init__(self, message: str, *, name: str, value: object) -> None:
-        super().__init__(message)
-        self.name = name
-        self.value = value
 
 
 class InvalidJsonError(PlacementError):

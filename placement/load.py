@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement import checks
 from placement.arrays import Int64Array
+from placement.errors import InvalidAssignmentError
 from placement.model import NO_BROKER, Assignment, Int32Array
 
 _DENSE_IDS = 1 << 22
@@ -21,11 +23,23 @@ class Load:
         ids: int32 broker ids, shape ``(B,)``, ascending.
         replicas: int64, shape ``(B,)``: the replicas that each of them holds.
         leaders: int64, shape ``(B,)``: the partitions of which each of them is the preferred leader.
+
+    Raises:
+        InvalidAssignmentError: a column is none, has another length than the others, or the ids do not ascend.
     """
 
     ids: Int32Array
     replicas: Int64Array
     leaders: Int64Array
+
+    def __post_init__(self) -> None:
+        """Reject columns that do not go together."""
+        ids = checks.column(self.ids, "ids")
+        if (ids[1:] <= ids[:-1]).any():
+            raise InvalidAssignmentError(f"ids are {checks.shown(ids)}: they must ascend")
+        object.__setattr__(self, "ids", ids)
+        for name in ("replicas", "leaders"):
+            object.__setattr__(self, name, checks.amounts(getattr(self, name), name, ids.size))
 
     @classmethod
     def empty(cls) -> Load:
@@ -34,8 +48,12 @@ class Load:
 
     @classmethod
     def of(cls, assignment: Assignment) -> Load:
-        """Count a whole layout once."""
-        return cls.empty().add(assignment.replicas)
+        """Count a whole layout once.
+
+        Raises:
+            InvalidArgumentError: it is none.
+        """
+        return cls.empty().add(checks.instance(assignment, Assignment, "assignment").replicas)
 
     def add(self, *replicas: Int32Array) -> Load:
         """The load after these rows were added: int32 broker ids, shapes ``(rows, R)``, padded with ``NO_BROKER``."""
@@ -55,6 +73,7 @@ class Load:
 
     def on(self, ids: Int32Array) -> tuple[Int64Array, Int64Array]:
         """Both counts of the given brokers."""
+        ids = checks.column(ids, "ids")
         if not self.ids.size:
             return np.zeros(ids.size, np.int64), np.zeros(ids.size, np.int64)
         if ids.size == self.ids.size and (ids == self.ids).all():
@@ -64,7 +83,7 @@ class Load:
         return np.where(held, self.replicas[place], 0), np.where(held, self.leaders[place], 0)
 
     def _changed(self, replicas: Sequence[Int32Array], sign: int) -> Load:
-        rows = [np.asarray(matrix, np.int32) for matrix in replicas if matrix.size]
+        rows = [matrix for given in replicas if (matrix := checks.matrix(given, "replicas")).size]
         if not rows:
             return self
         held = _joined([matrix.reshape(-1) for matrix in rows])
@@ -80,12 +99,20 @@ class Load:
             return None
         replicas = np.bincount(place, minlength=self.ids.size)
         leaders = np.bincount(self.ids.searchsorted(led), minlength=self.ids.size)
-        return Load(self.ids, self.replicas + sign * replicas, self.leaders + sign * leaders)
+        return _counted(self.ids, self.replicas + sign * replicas, self.leaders + sign * leaders)
 
     def _changed_by_any(self, held: Int32Array, led: Int32Array, sign: int) -> Load:
         ids = np.union1d(self.ids, distinct_ids(held)).astype(np.int32)
         replicas, leaders = (_counts(ids, values[values != NO_BROKER]) for values in (held, led))
-        return Load(ids, self.replicas_on(ids) + sign * replicas, self.leaders_on(ids) + sign * leaders)
+        return _counted(ids, self.replicas_on(ids) + sign * replicas, self.leaders_on(ids) + sign * leaders)
+
+
+def _counted(ids: Int32Array, replicas: Int64Array, leaders: Int64Array) -> Load:
+    """A load of columns that were made here, which need no check: it is changed at every event."""
+    load = object.__new__(Load)
+    for name, column in zip(Load.__slots__, (ids, replicas, leaders), strict=True):
+        object.__setattr__(load, name, column)
+    return load
 
 
 def _joined(arrays: Sequence[Int32Array]) -> Int32Array:

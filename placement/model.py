@@ -14,18 +14,21 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.errors import DuplicateBrokerError, InvalidAssignmentError, InvalidBrokerError, PlacementError
+from placement import checks
+from placement.arrays import MAX_ID, NO_BROKER, Int32Array
+from placement.errors import (
+    DuplicateBrokerError,
+    InvalidArgumentError,
+    InvalidAssignmentError,
+    InvalidBrokerError,
+    PlacementError,
+)
 
-Int32Array = NDArray[np.int32]
+__all__ = ["MAX_ID", "NO_BROKER", "Assignment", "Broker", "Int32Array"]
+
 BrokerState = Literal["alive", "draining", "dead"]
 
 BROKER_STATES: Final = ("alive", "draining", "dead")
-NO_BROKER: Final = -1
-"""Pads the rows of a replica matrix where replication factors differ."""
-
-MAX_ID: Final = 2**31 - 1
-"""Broker and partition ids are 32-bit integers in Kafka."""
-
 CAPACITIES: Final = (0.001, 1e12)
 """The least and the greatest capacity: sums of squares over capacities further apart are not exact enough."""
 
@@ -49,7 +52,10 @@ class Broker:
 
     def __post_init__(self) -> None:
         """Reject what no plan could be made for."""
-        if isinstance(self.id, bool) or not isinstance(self.id, int) or not 0 <= self.id <= MAX_ID:
+        for name in ("id", "capacity"):
+            if isinstance(number := getattr(self, name), np.generic):
+                object.__setattr__(self, name, number.item())
+        if not checks.is_whole(self.id, 0, MAX_ID):
             raise self._error("id", self.id, f"an integer from 0 to {MAX_ID}")
         if self.rack is not None and not isinstance(self.rack, str):
             raise self._error("rack", self.rack, "a string or null")
@@ -57,12 +63,15 @@ class Broker:
         number = isinstance(self.capacity, (int, float)) and not isinstance(self.capacity, bool)
         if not (number and least <= self.capacity <= greatest):
             raise self._error("capacity", self.capacity, f"a number from {least} to {greatest:g}")
-        if self.state not in BROKER_STATES:
+        if not isinstance(self.state, str) or self.state not in BROKER_STATES:
             raise self._error("state", self.state, "alive, draining or dead")
 
     def _error(self, field: str, value: object, expected: str) -> InvalidBrokerError:
         return InvalidBrokerError(
-            f"broker {self.id!r} has {field} {value!r}: it must be {expected}", broker=self.id, field=field, value=value
+            f"broker {checks.shown(self.id)} has {field} {checks.shown(value)}: it must be {expected}",
+            broker=self.id,
+            field=field,
+            value=value,
         )
 
 
@@ -72,17 +81,10 @@ def only_brokers(brokers: Iterable[Broker]) -> tuple[Broker, ...]:
     Raises:
         InvalidBrokerError: something among them is no broker.
     """
-    if not isinstance(brokers, Iterable):
-        raise InvalidBrokerError(
-            f"brokers are {brokers!r}: they must be a list of Broker", broker=None, field="id", value=brokers
-        )
-    result = tuple(brokers)
-    for broker in result:
-        if not isinstance(broker, Broker):
-            raise InvalidBrokerError(
-                f"{broker!r:.80} is among the brokers: each must be a Broker", broker=broker, field="id", value=broker
-            )
-    return result
+    try:
+        return checks.instances(brokers, Broker, "brokers")
+    except InvalidArgumentError as error:
+        raise InvalidBrokerError(str(error), broker=error.value, field="id", value=error.value) from error
 
 
 def distinct_brokers(brokers: Iterable[Broker]) -> tuple[Broker, ...]:
@@ -128,14 +130,18 @@ class Assignment:
         """Take columns in any row order; they are copied into canonical order and checked.
 
         Raises:
-            InvalidAssignmentError: a row repeats a partition or a broker, is empty, or is padded in the middle.
+            InvalidAssignmentError: a column is none or has another length than the others, or a row repeats a partition
+                or a broker, is empty, or is padded in the middle.
         """
-        names = sorted(set(topics))
+        if not isinstance(topics, Sequence):
+            raise InvalidAssignmentError(f"topics is {checks.shown(topics)}: it must be a list of topic names")
+        names = sorted(checks.topics(topics, "topics"))
         rank = {name: i for i, name in enumerate(names)}
         recode = np.fromiter((rank[name] for name in topics), np.int32, len(topics))
-        index = recode[np.asarray(topic_index, np.int32)] if len(topics) else np.zeros(0, np.int32)
-        ids = np.asarray(partition, np.int32)
-        matrix = np.asarray(replicas, np.int32)
+        matrix = checks.matrix(replicas, "replicas")
+        ids = checks.column(partition, "partition", matrix.shape[0])
+        places = checks.column(topic_index, "topic_index", matrix.shape[0], most=len(topics) - 1)
+        index = recode[places]
         key = index.astype(np.int64) << 32 | ids.astype(np.int64)
         if key.size > 1 and not (key[1:] > key[:-1]).all():
             order = np.argsort(key, kind="stable")
@@ -150,15 +156,13 @@ class Assignment:
         repeated = np.flatnonzero(key[1:] == key[:-1])
         if repeated.size:
             raise self._error(int(repeated[0]), "is given more than once")
-        if self.partition.size and self.partition.min() < 0:
-            raise self._error(int(self.partition.argmin()), "has a negative id")
         if not self.replicas.shape[1] and len(self):
             raise self._error(0, "has no replicas")
         present = self.replicas != NO_BROKER
         if not present[:, :1].all():
             raise self._error(int(np.argmin(present[:, 0])), "has no replicas")
-        if (present[:, 1:] & ~present[:, :-1]).any() or (self.replicas < NO_BROKER).any():
-            bad = (present[:, 1:] & ~present[:, :-1]).any(axis=1) | (self.replicas < NO_BROKER).any(axis=1)
+        if (present[:, 1:] & ~present[:, :-1]).any():
+            bad = (present[:, 1:] & ~present[:, :-1]).any(axis=1)
             raise self._error(int(np.argmax(bad)), "has an invalid broker id")
         ordered = np.sort(self.replicas, axis=1)
         same = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)
@@ -190,9 +194,7 @@ class Assignment:
             raise InvalidAssignmentError(
                 f"a layout is made of rows of topic, partition id and replica list: {error}"
             ) from error
-        if not all(isinstance(topic, str) for topic, _, _ in listed):
-            raise InvalidAssignmentError("the name of a topic is a string")
-        names = sorted({topic for topic, _, _ in listed})
+        names = sorted(checks.topics([topic for topic, _, _ in listed], "a row"))
         rank = {name: i for i, name in enumerate(names)}
         width = max((len(replicas) for _, _, replicas in listed), default=0)
         matrix = np.full((len(listed), width), NO_BROKER, np.int32)
@@ -212,7 +214,7 @@ class Assignment:
             InvalidAssignmentError: it is no such mapping, or what :meth:`from_rows` refuses.
         """
         if not isinstance(topics, Mapping):
-            raise InvalidAssignmentError(f"a layout is a mapping from topic names, not {topics!r:.80}")
+            raise InvalidAssignmentError(f"a layout is a mapping from topic names, not {checks.shown(topics)}")
         return cls.from_rows(
             (topic, partition, replicas)
             for topic, layout in topics.items()
@@ -245,14 +247,18 @@ class Assignment:
             replicas: int32 broker ids, shape ``(M, R)``, padded with ``NO_BROKER``.
 
         Raises:
-            InvalidAssignmentError: a new row is empty, repeats a broker, or is padded in the middle.
+            InvalidAssignmentError: the places do not ascend or are not there, or a new row is empty, repeats a broker,
+                or is padded in the middle.
         """
-        changed = Assignment(self.topics, self.topic_index[rows], self.partition[rows], replicas)
+        places = checks.column(rows, "rows", most=len(self) - 1)
+        if (places[1:] <= places[:-1]).any():
+            raise InvalidAssignmentError(f"rows are {checks.shown(rows)}: they must ascend")
+        changed = Assignment(self.topics, self.topic_index[places], self.partition[places], replicas)
         width = max(self.replicas.shape[1], changed.replicas.shape[1])
         matrix = np.full((len(self), width), NO_BROKER, np.int32)
         matrix[:, : self.replicas.shape[1]] = self.replicas
-        matrix[rows] = NO_BROKER
-        matrix[rows, : changed.replicas.shape[1]] = changed.replicas
+        matrix[places] = NO_BROKER
+        matrix[places, : changed.replicas.shape[1]] = changed.replicas
         matrix.flags.writeable = False
         result = object.__new__(Assignment)
         result.topics, result.topic_index, result.partition = self.topics, self.topic_index, self.partition
@@ -260,7 +266,12 @@ class Assignment:
         return result
 
     def replicas_of(self, row: int) -> tuple[int, ...]:
-        """The replica list of one row, without padding."""
+        """The replica list of one row, without padding.
+
+        Raises:
+            InvalidArgumentError: there is no such row.
+        """
+        row = checks.whole(row, "row", 0, len(self) - 1)
         return tuple(b for b in self.replicas[row].tolist() if b != NO_BROKER)
 
     @property
@@ -303,15 +314,15 @@ class Assignment:
 
 def _ids(values: list[int], what: str) -> Int32Array:
     """Ids as they are: cut to 32 bits or to whole numbers they would be those of others."""
-    array = np.array(values) if values else np.zeros(0, np.int32)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        others = [v for v in values if isinstance(v, bool) or not isinstance(v, int | np.integer)]
-        wrong = others[0] if others else max(values)
-        raise InvalidAssignmentError(f"a {what} id is {wrong!r:.80}: it must be an integer from 0 to {MAX_ID}")
-    if array.size and not NO_BROKER <= int(array.min()) <= int(array.max()) <= MAX_ID:
-        wrong = int(array.min()) if int(array.min()) < NO_BROKER else int(array.max())
-        raise InvalidAssignmentError(f"a {what} id is {wrong}: it must be an integer from 0 to {MAX_ID}")
-    return array.astype(np.int32)
+    plain = set(map(type, values)) <= {int}
+    wrong = [] if plain else [value for value in values if not checks.is_whole(value, 0, MAX_ID)]
+    if plain and values and not 0 <= min(values) <= max(values) <= MAX_ID:
+        wrong = [min(values) if min(values) < 0 else max(values)]
+    if wrong:
+        raise InvalidAssignmentError(
+            f"a {what} id is {checks.shown(wrong[0])}: it must be an integer from 0 to {MAX_ID}"
+        )
+    return np.array(values, np.int32)
 
 
 def _unpadded(matrix: Int32Array) -> Int32Array:

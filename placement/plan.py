@@ -9,6 +9,7 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import checks
 from placement.arrays import BoolArray, Float64Array, Int64Array
 from placement.loads.report import LoadReport
 from placement.model import NO_BROKER, Assignment, Int32Array
@@ -49,6 +50,9 @@ class Moves(Sequence[Move]):
         partition: int32, shape ``(M,)``.
         before, after: int32 broker ids, shapes ``(M, R1)`` and ``(M, R2)``, padded with ``NO_BROKER``.
         reason: uint8, shape ``(M,)``: index into ``REASONS``.
+
+    Raises:
+        InvalidAssignmentError: a column is none, has another length than the others, or holds what is no id.
     """
 
     topics: tuple[str, ...]
@@ -58,6 +62,11 @@ class Moves(Sequence[Move]):
     before: Int32Array
     after: Int32Array
     reason: NDArray[np.uint8]
+
+    def __post_init__(self) -> None:
+        """Reject columns that do not go together."""
+        checks.changed(self, checks.column(self.row, "row").size)
+        checks.column(self.reason, "reason", len(self.row), most=len(REASONS) - 1)
 
     def __len__(self) -> int:
         """The number of changed partitions."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-import numpy as np
-
+from placement import checks
 from placement.errors import InvalidPartitionsError, InvalidReplicationFactorError
 from placement.model import MAX_ID, Broker, distinct_brokers
 
@@ -14,40 +13,44 @@ MAX_REPLICAS: Final = 100_000_000
 """The most replicas one call lays out (partitions x replication factor): 400 MB of broker ids."""
 
 
-def check_partitions(partitions: int, replication_factor: int, start_partition_id: int = 0) -> None:
+def partition_count(value: object, most: int = MAX_ID) -> int:
+    """A number of partitions, from 1.
+
+    Raises:
+        InvalidPartitionsError: it is no whole number, not positive, or above ``most``.
+    """
+    if not checks.is_whole(value, 1, most):
+        raise InvalidPartitionsError(
+            f"the number of partitions must be a whole number from 1 to {most}, not {checks.shown(value)}",
+            partitions=value,
+        )
+    return int(value)  # type: ignore[call-overload,no-any-return]
+
+
+def check_partitions(partitions: int, replication_factor: int, start_partition_id: int = 0) -> tuple[int, int, int]:
     """Check the number of partitions, then the replication factor, then the size of both together.
+
+    Returns:
+        The three as integers of Python, whose sums do not overflow.
 
     Raises:
         InvalidPartitionsError: partitions is no positive whole number, ids would pass 2^31-1, or the layout would
             hold more than ``MAX_REPLICAS`` replicas.
         InvalidReplicationFactorError: replication_factor is no positive whole number.
     """
-    for name, value in (("number of partitions", partitions), ("first partition id", start_partition_id)):
-        if not _is_number(value):
-            raise InvalidPartitionsError(f"the {name} must be a whole number, not {value!r}", partitions=value)
-    if not _is_number(replication_factor):
-        raise InvalidReplicationFactorError(
-            f"the replication factor must be a whole number, not {replication_factor!r}",
-            replication_factor=replication_factor,
-        )
-    if partitions <= 0:
+    if not checks.is_whole(start_partition_id, -MAX_ID, MAX_ID):
         raise InvalidPartitionsError(
-            f"the number of partitions must be larger than 0, not {partitions}", partitions=partitions
-        )
-    if replication_factor <= 0:
-        raise InvalidReplicationFactorError(
-            f"the replication factor must be larger than 0, not {replication_factor}",
-            replication_factor=replication_factor,
-        )
-    if max(0, start_partition_id) + partitions - 1 > MAX_ID:
-        raise InvalidPartitionsError(
-            f"{partitions} partitions from id {start_partition_id} pass the largest id, {MAX_ID}",
+            f"start_partition_id is {checks.shown(start_partition_id)}: it must be a whole number of at most {MAX_ID}",
             partitions=partitions,
         )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    first = int(start_partition_id)
+    count = partition_count(partitions)
+    factor = checks.replication_factor(replication_factor, "replication_factor", most=MAX_ID)
+    if max(0, first) + count - 1 > MAX_ID:
+        raise InvalidPartitionsError(
+            f"{count} partitions from id {first} pass the largest id, {MAX_ID}", partitions=count
+        )
+    return count, factor, first
 
 
 def check_replicas(partitions: int, replication_factor: int, brokers: int) -> None:

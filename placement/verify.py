@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import checks
 from placement.digest import digest_of
-from placement.model import NO_BROKER, Broker, Int32Array
+from placement.model import NO_BROKER, Broker, Int32Array, distinct_brokers
 from placement.plan import Replan
 from placement.verify_claims import claim_problems
 from placement.verify_loads import load_problems
@@ -61,6 +62,9 @@ class Change:
         topic_index, partition: int32, shape ``(M,)``.
         before: int32 broker ids, shape ``(M, R1)``, padded with -1; all padding where a partition is new.
         after: int32 broker ids, shape ``(M, R2)``, padded with -1.
+
+    Raises:
+        InvalidAssignmentError: a column is none, has another length than the others, or holds what is no id.
     """
 
     topics: tuple[str, ...]
@@ -69,9 +73,18 @@ class Change:
     before: Int32Array
     after: Int32Array
 
+    def __post_init__(self) -> None:
+        """Reject columns that do not go together."""
+        checks.changed(self, checks.column(self.partition, "partition").size)
+
 
 def verify(plan: Replan) -> Verification:
-    """Check a whole plan: what changes, what must not and what had to, its counts, bytes, claims and its digest."""
+    """Check a whole plan: what changes, what must not and what had to, its counts, bytes, claims and its digest.
+
+    Raises:
+        InvalidArgumentError: it is no plan.
+    """
+    checks.instance(plan, Replan, "plan")
     moves, terms = plan.moves, plan.terms
     change = Change(moves.topics, moves.topic_index, moves.partition, moves.before, moves.after)
     found = list(
@@ -118,23 +131,33 @@ def verify_moves(
         in_sync: int32 broker ids, shape ``(M, S)``, padded with -1: the replicas before that are up and in the ISR;
             without it, those on brokers that are not dead.
         partial: replicas on lost brokers may stay where they are, as a budget did not reach them.
+
+    Raises:
+        PlacementError: an argument is of another type than it must be, ``in_sync`` is of other partitions, or a broker
+            is given twice.
     """
+    checks.instance(change, Change, "change")
+    members = brokers if isinstance(brokers, Members) else Members.of(brokers, exclude_brokers)
+    excluded = checks.topics(exclude_topics, "exclude_topics")
+    factors = checks.by_topic(replication_factors, "replication_factors", checks.whole)
+    barred = checks.by_topic(keep_off, "keep_off", checks.broker_ids)
+    partial = checks.flag(partial, "partial")
+    in_sync = None if in_sync is None else checks.matrix(in_sync, "in_sync", change.partition.size)
     if not change.partition.size:
         return Verification((), 0)
-    members = brokers if isinstance(brokers, Members) else Members.of(brokers, exclude_brokers)
-    checks = _Checks(change, members, partial, in_sync)
+    one = _Checks(change, members, partial, in_sync)
     found = [
-        *checks.shape(),
-        *checks.brokers_alive(),
-        *checks.excluded_brokers(),
-        *checks.copies_kept(),
-        *checks.replication_factor(dict(replication_factors or {})),
-        *checks.kept_off(dict(keep_off or {})),
-        *checks.racks(dict(keep_off or {})),
+        *one.shape(),
+        *one.brokers_alive(),
+        *one.excluded_brokers(),
+        *one.copies_kept(),
+        *one.replication_factor(factors),
+        *one.kept_off(barred),
+        *one.racks(barred),
     ]
-    if exclude_topics:
+    if excluded:
         used = {change.topics[i] for i in np.unique(change.topic_index).tolist()}
-        found += [Violation(f"topic {t} is excluded and changes") for t in sorted(used & set(exclude_topics))]
+        found += [Violation(f"topic {t} is excluded and changes") for t in sorted(used & excluded)]
     return Verification(tuple(found), int(change.partition.size))
 
 
@@ -159,15 +182,19 @@ class Members:
 
     @classmethod
     def of(cls, brokers: Iterable[Broker], exclude_brokers: Collection[int] = ()) -> Members:
-        """The members that these brokers are."""
-        known = sorted(brokers, key=lambda b: b.id)
+        """The members that these brokers are.
+
+        Raises:
+            InvalidBrokerError, DuplicateBrokerError: something is no broker or no id of one, or is given twice.
+        """
+        known = sorted(distinct_brokers(brokers), key=lambda b: b.id)
         racks = sorted({b.rack or "" for b in known})
         place = {rack: i for i, rack in enumerate(racks)}
         ids = np.array([b.id for b in known], np.int32)
         rack = np.array([place[b.rack or ""] for b in known], np.int64)
         alive = np.array([b.id for b in known if b.state == "alive"], np.int32)
         up = np.array([b.id for b in known if b.state != "dead"], np.int32)
-        excluded = np.array(sorted(exclude_brokers), np.int32)
+        excluded = np.array(sorted(checks.broker_ids(exclude_brokers, "exclude_brokers")), np.int32)
         free = _among(ids, alive) & ~_among(ids, excluded)
         return cls(ids, rack, alive, up, excluded, np.bincount(rack[free], minlength=len(racks)))
 
@@ -216,7 +243,7 @@ class _Checks:
     def shape(self) -> list[Violation]:
         """Rows are filled from the front, no broker twice, no partition twice."""
         present = self._after != NO_BROKER
-        gaps = np.asarray(~present[:, 0] | (present[:, 1:] & ~present[:, :-1]).any(axis=1))
+        gaps = np.asarray(~present[:, :1].any(axis=1) | (present[:, 1:] & ~present[:, :-1]).any(axis=1))
         ordered = np.sort(self._after, axis=1)
         twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)).any(axis=1)
         key = self._change.topic_index.astype(np.int64) << 32 | self._change.partition
@@ -415,14 +442,14 @@ def _against_terms(plan: Replan) -> list[Violation]:
     kept = _contains(moves.after, moves.before) | (moves.before == NO_BROKER) | ~np.isin(moves.before, alive)
     asked = np.array([t in terms.replication_factors for t in moves.topics], np.bool_)
     gone = ~kept.all(axis=1) & ~asked[moves.topic_index] if len(moves) else np.zeros(0, np.bool_)
-    checks = {
+    said = {
         f"the plan says {plan.moved_replicas} replicas move and {moved} do": moved == plan.moved_replicas,
         f"the plan says {plan.leader_changes} leaders change and {led} do": led == plan.leader_changes,
         f"{moved} replicas move and {terms.max_moves} may": terms.max_moves is None or moved <= terms.max_moves,
         "healing moves a replica from a live broker": terms.mode != "heal" or not gone.any(),
         "the digest is not that of the moves": digest == plan.digest,
     }
-    return [Violation(problem) for problem, holds in checks.items() if not holds]
+    return [Violation(problem) for problem, holds in said.items() if not holds]
 
 
 def _healed(plan: Replan) -> list[Violation]:

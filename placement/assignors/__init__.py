@@ -13,7 +13,8 @@ from placement.assignors.group import Assignor, Group, Member, TopicPartition, g
 from placement.assignors.range_assignor import RangeAssignor
 from placement.assignors.round_robin import RoundRobinAssignor
 from placement.assignors.sticky import CooperativeStickyAssignor, StickyAssignor
-from placement.errors import InvalidGroupError
+from placement.checks import shown
+from placement.errors import InvalidArgumentError, InvalidGroupError
 from placement.kafka.java_random import utf16_order
 
 __all__ = ["ASSIGNORS", "Assignor", "Group", "Member", "TopicPartition", "assign_consumers", "assign_group", "group_of"]
@@ -49,6 +50,7 @@ def assign_consumers(
 
     Raises:
         InvalidGroupError: there is no such assignor, or the group is described wrongly.
+        InvalidArgumentError: an argument is of another type than it must be.
     """
     return assign_group(assignor, group_of(members, partitions_per_topic, partition_racks))
 
@@ -58,9 +60,15 @@ def assign_group(assignor: str | Assignor, group: Group) -> dict[str, list[Topic
     if isinstance(assignor, str):
         if assignor not in ASSIGNORS:
             raise InvalidGroupError(
-                f"there is no assignor {assignor!r}: choose one of {', '.join(ASSIGNORS)}", where=assignor
+                f"there is no assignor {shown(assignor)}: choose one of {', '.join(ASSIGNORS)}", where=assignor
             )
         assignor = ASSIGNORS[assignor]()
+    if not callable(getattr(assignor, "assign", None)):
+        raise InvalidArgumentError(
+            f"assignor is {shown(assignor)}: it must be a name, or an object with the method assign",
+            name="assignor",
+            value=assignor,
+        )
     assigned = assignor.assign(group)
     return {
         member: sorted(assigned.get(member, ()), key=lambda tp: (utf16_order(tp[0]), tp[1])) for member in group.members

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from placement import checks
+from placement.arrays import MAX_ID
+from placement.checks import shown
 from placement.errors import InvalidGroupError
 from placement.kafka.java_random import utf16_order
 
@@ -102,12 +105,16 @@ def group_of(
     Raises:
         InvalidGroupError: says which member or topic is wrong, and why.
     """
-    for topic, count in partitions_per_topic.items():
-        if not isinstance(topic, str) or type(count) is not int or not 0 <= count < 2**31:
+    for topic, count in checks.mapping(partitions_per_topic, "partitions_per_topic").items():
+        if not isinstance(topic, str) or type(count) is not int or not 0 <= count <= MAX_ID:
             raise InvalidGroupError(
-                f"topic {topic!r} has {count!r} partitions, which is no number of them", where=topic
+                f"partitions_per_topic gives topic {shown(topic)} {shown(count)} partitions: it must be a name and an"
+                f" integer from 0 to {MAX_ID}",
+                where=topic,
             )
-    listed = [m if isinstance(m, Member) else _member(name, m) for name, m in members.items()]
+    listed = [
+        m if isinstance(m, Member) else _member(name, m) for name, m in checks.mapping(members, "members").items()
+    ]
     wanted = {topic for member in listed for topic in member.topics}
     known = {topic: count for topic, count in sorted(partitions_per_topic.items()) if count and topic in wanted}
     if sum(known.values()) > _MAX_PARTITIONS:
@@ -115,31 +122,44 @@ def group_of(
             f"{sum(known.values())} partitions are more than {_MAX_PARTITIONS}", where=max(known, key=known.__getitem__)
         )
     racks = {
-        (topic, partition): frozenset(rack for rack in replicas if rack is not None)
-        for topic, partitions in (partition_racks or {}).items()
+        (topic, partition): replicas
+        for topic, partitions in checks.by_topic(partition_racks, "partition_racks", _racks).items()
         for partition, replicas in enumerate(partitions)
     }
     return Group({m.id: m for m in sorted(listed, key=lambda m: utf16_order(m.id))}, known, racks)
 
 
+def _racks(partitions: Sequence[Iterable[str | None]], name: str) -> list[frozenset[str]]:
+    listed = [checks.instances(replicas, object, name) for replicas in checks.instances(partitions, object, name)]
+    for rack in (rack for replicas in listed for rack in replicas if not isinstance(rack, str | None)):
+        raise InvalidGroupError(f"{name} has {shown(rack)} in it: a rack is a string or None", where=name)
+    return [frozenset(rack for rack in replicas if isinstance(rack, str)) for replicas in listed]
+
+
 def _member(name: str, fields: Mapping[str, Any]) -> Member:
-    if not isinstance(fields, Mapping) or not set(fields) <= _MEMBER_FIELDS or "topics" not in fields:
+    if (
+        not isinstance(name, str)
+        or not isinstance(fields, Mapping)
+        or not set(fields) <= _MEMBER_FIELDS
+        or "topics" not in fields
+    ):
         raise InvalidGroupError(
-            f"member {name!r} is {fields!r}: it needs topics, and may have instance, rack, owned and generation",
+            f"members has {shown(name)}, which is {shown(fields)}: its id is a string, it needs topics, and may have"
+            " instance, rack, owned and generation",
             where=name,
         )
     topics, owned, generation = fields["topics"], fields.get("owned") or (), fields.get("generation")
     if isinstance(topics, str) or not isinstance(topics, Sequence) or not all(isinstance(t, str) for t in topics):
-        raise InvalidGroupError(f"member {name!r} has topics {topics!r}: they must be a list of names", where=name)
+        raise InvalidGroupError(f"member {name!r} has topics {shown(topics)}: they must be a list of names", where=name)
     if not isinstance(owned, Sequence) or not all(_is_partition(tp) for tp in owned):
         raise InvalidGroupError(
-            f"member {name!r} owns {owned!r}: that must be a list of topic and partition pairs", where=name
+            f"member {name!r} owns {shown(owned)}: that must be a list of topic and partition pairs", where=name
         )
     if generation is not None and type(generation) is not int:
-        raise InvalidGroupError(f"member {name!r} has generation {generation!r}: it must be an integer", where=name)
+        raise InvalidGroupError(f"member {name!r} has generation {shown(generation)}: it is an integer", where=name)
     for field in ("instance", "rack"):
         if not isinstance(fields.get(field), str | None):
-            raise InvalidGroupError(f"member {name!r} has {field} {fields[field]!r}: it must be text", where=name)
+            raise InvalidGroupError(f"member {name!r} has {field} {shown(fields[field])}: it must be text", where=name)
     return Member(
         name,
         tuple(topics),

@@ -22,6 +22,7 @@ from typing import Final
 
 import numpy as np
 
+from placement import checks
 from placement.arrays import Int64Array
 from placement.balanced.one_by_one import Shelf, deal, lead, rows_of
 from placement.fleet import Fleet, fleet_of
@@ -65,11 +66,18 @@ def place_balanced(
         InvalidReplicationFactorError: not positive, or above the live brokers.
         InvalidBrokerError: no broker is alive.
         DuplicateBrokerError, IncompleteRackError: the brokers contradict each other.
+        InvalidArgumentError: the topic is no string, or the load none.
     """
-    check_partitions(partitions, replication_factor, start_partition_id)
+    partitions, replication_factor, start_partition_id = check_partitions(
+        partitions, replication_factor, start_partition_id
+    )
+    checks.text(topic, "topic")
     fleet = brokers if isinstance(brokers, Fleet) else fleet_of(brokers)
     check_replicas(partitions, replication_factor, fleet.usable)
-    load = Load.of(current) if isinstance(current, Assignment) else current or Load.empty()
+    if current is None:
+        load = Load.empty()
+    else:
+        load = Load.of(current) if isinstance(current, Assignment) else checks.instance(current, Load, "current")
     ids = fleet.ids[: fleet.usable]
     rotation = zlib.crc32(topic.encode(errors="surrogatepass")) + start_partition_id
     if partitions * replication_factor + fleet.usable <= _FEW:

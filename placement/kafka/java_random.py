@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
+from placement import checks
 from placement.errors import PlacementError
 
 T = TypeVar("T")
@@ -28,7 +29,12 @@ class JavaRandom:
     __slots__ = ("_state",)
 
     def __init__(self, seed: int) -> None:
-        self._state = (seed ^ _MULTIPLIER) & _MASK
+        """Start as Java does.
+
+        Raises:
+            InvalidArgumentError: the seed is no whole number.
+        """
+        self._state = (checks.whole(seed, "seed") ^ _MULTIPLIER) & _MASK
 
     def next_int(self, bound: int) -> int:
         """A number from 0 to ``bound - 1``, as ``nextInt(bound)`` gives it.

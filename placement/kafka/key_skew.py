@@ -12,9 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from placement.errors import InvalidPartitionsError
+from placement import checks
 from placement.kafka.keys import Keys, key_column
 from placement.kafka.murmur2 import KeyColumn, positive_hashes
+from placement.sizes import partition_count
 
 _MAX_COUNTED: Final = 10_000_000
 
@@ -80,11 +81,9 @@ def key_skew(keys: Keys, partition_counts: Sequence[int]) -> tuple[Skew, ...]:
         InvalidPartitionsError: a partition count is out of that range.
         InvalidKeyError: a key is neither bytes nor text nor null.
     """
-    for partitions in partition_counts:
-        if not 1 <= partitions <= _MAX_COUNTED:
-            raise InvalidPartitionsError(
-                f"the number of partitions must be from 1 to {_MAX_COUNTED}, not {partitions}", partitions=partitions
-            )
+    counts = [
+        partition_count(count, _MAX_COUNTED) for count in checks.instances(partition_counts, object, "partition_counts")
+    ]
     column = key_column(keys)
     hashes = positive_hashes(column)
     records = len(hashes)
@@ -93,7 +92,7 @@ def key_skew(keys: Keys, partition_counts: Sequence[int]) -> tuple[Skew, ...]:
     heaviest = int(np.unique(hashes, return_counts=True)[1].max(initial=0))
     return tuple(
         Skew(tuple(np.bincount(hashes % count, minlength=count).tolist()), records - len(hashes), heaviest)
-        for count in partition_counts
+        for count in counts
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from placement import checks
 from placement.errors import InvalidKeyError
 from placement.kafka.murmur2 import KeyColumn
 
@@ -37,7 +38,7 @@ def key_bytes(key: bytes | str) -> bytes:
             return paired.encode("utf-8", "replace")
     if isinstance(key, (bytes, bytearray, memoryview)):
         return bytes(key)
-    raise InvalidKeyError(f"a key is bytes or text, not {key!r}", key=key)
+    raise InvalidKeyError(f"a key is bytes or text, not {checks.shown(key)}", key=key)
 
 
 def key_column(keys: Keys) -> KeyColumn | NDArray[np.uint8]:
@@ -61,6 +62,8 @@ def key_column(keys: Keys) -> KeyColumn | NDArray[np.uint8]:
         return np.ascontiguousarray(keys)
     if isinstance(keys, np.ndarray) and keys.dtype.kind not in "OU":
         raise InvalidKeyError(f"keys are bytes or text, not an array of {keys.dtype}", key=keys.dtype)
+    if isinstance(keys, str | bytes) or not isinstance(keys, Iterable) or getattr(keys, "ndim", 1) != 1:
+        raise InvalidKeyError(f"keys are a list of bytes or text, not {checks.shown(keys)}", key=keys)
     return _from_objects(keys.tolist() if isinstance(keys, np.ndarray) else list(keys))
 
 

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from placement.errors import InvalidPartitionError, InvalidPartitionsError
+from placement.errors import InvalidPartitionError
 from placement.kafka.keys import Keys, key_bytes, key_column
 from placement.kafka.murmur2 import KeyColumn, murmur2, positive_hashes, to_positive
 from placement.model import Int32Array
+from placement.sizes import partition_count
 
 NO_PARTITION: Final = -1
 """Stands for the partition of a null key in a column: such records go in turn, not by key."""
-
-_MAX_PARTITIONS: Final = 2**31 - 1
 
 
 def partition_for_key(key: bytes | str, partitions: int) -> int:
@@ -27,8 +26,8 @@ def partition_for_key(key: bytes | str, partitions: int) -> int:
         InvalidPartitionsError: partitions is not positive, or above 2^31-1.
         InvalidKeyError: the key is neither bytes nor text.
     """
-    _check(partitions)
-    return to_positive(murmur2(key_bytes(key))) % partitions
+    count = partition_count(partitions)
+    return to_positive(murmur2(key_bytes(key))) % count
 
 
 def partitions_for_keys(keys: Keys, partitions: int) -> Int32Array:
@@ -42,9 +41,9 @@ def partitions_for_keys(keys: Keys, partitions: int) -> Int32Array:
         InvalidPartitionsError: partitions is not positive, or above 2^31-1.
         InvalidKeyError: a key is neither bytes nor text nor null.
     """
-    _check(partitions)
+    count = partition_count(partitions)
     column = key_column(keys)
-    result = positive_hashes(column, partitions)
+    result = positive_hashes(column, count)
     if isinstance(column, KeyColumn) and column.null is not None:
         result[column.null] = NO_PARTITION
     return result
@@ -73,7 +72,7 @@ class DefaultPartitioner:
         """As :class:`Partitioner` says."""
         if key is not None:
             return partition_for_key(key, partitions)
-        _check(partitions)
+        partition_count(partitions)
         turn = to_positive(self._count)
         self._count += 1
         return available[turn % len(available)] if available else turn % partitions
@@ -100,7 +99,7 @@ def partition_for_record(
         InvalidPartitionError: the partition is not one of the topic, whoever chose it.
         InvalidPartitionsError: partitions is not positive, or above 2^31-1.
     """
-    _check(partitions)
+    partition_count(partitions)
     chosen = partition
     if chosen is None:
         chosen = partitioner.partition(None if key is None else key_bytes(key), partitions, available)
@@ -111,10 +110,3 @@ def partition_for_record(
             partitions=partitions,
         )
     return chosen
-
-
-def _check(partitions: int) -> None:
-    if not 1 <= partitions <= _MAX_PARTITIONS:
-        raise InvalidPartitionsError(
-            f"the number of partitions must be from 1 to {_MAX_PARTITIONS}, not {partitions}", partitions=partitions
-        )

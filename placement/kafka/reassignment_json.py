@@ -12,7 +12,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NoReturn
 
-from placement.errors import InvalidJsonError
+from placement import checks
+from placement.errors import InvalidArgumentError, InvalidJsonError
 from placement.kafka.java_random import utf16_order
 from placement.kafka.reassignment_columns import assignment_as_printed
 from placement.model import Assignment
@@ -69,6 +70,10 @@ def assignment_from_json(text: str, *, topic: str = "topic") -> Assignment:
         InvalidJsonError: not that form; ``place`` says where.
         InvalidAssignmentError: a partition given twice, a replica list that is empty or repeats a broker.
     """
+    if not isinstance(text, str):
+        _refuse("$", text, "text")
+    if not checks.text(topic, "topic", InvalidArgumentError):
+        raise InvalidArgumentError("topic is empty: it must be the name of a topic", name="topic", value=topic)
     printed = assignment_as_printed(text)
     if printed is not None:
         return printed
@@ -190,7 +195,4 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _refuse(place: str, value: object, expected: str) -> NoReturn:
-    shown = repr(value)
-    if len(shown) > 60:
-        shown = f"{shown[:57]}..."
-    raise InvalidJsonError(f"{place} is {shown}: it must be {expected}", place=place, value=value)
+    raise InvalidJsonError(f"{place} is {checks.shown(value)}: it must be {expected}", place=place, value=value)

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from placement.errors import InvalidReplicationFactorError
+from placement import checks
+from placement.errors import InvalidArgumentError, InvalidReplicationFactorError
 from placement.kafka.java_random import JavaRandom, java_hash_order, java_string_hash, utf16_order
 from placement.model import Broker, Int32Array, distinct_brokers
 from placement.sizes import check_partitions, check_replicas
@@ -48,8 +49,9 @@ def place_striped(
         InvalidReplicationFactorError: replication_factor is not positive, all brokers are fenced, or there
             are fewer brokers than replicas.
         DuplicateBrokerError: a broker id is given twice.
+        InvalidArgumentError: the seed is no whole number, or draw no function that gives numbers below the bound.
     """
-    check_partitions(partitions, replication_factor)
+    partitions, replication_factor, _ = check_partitions(partitions, replication_factor)
     usable = [b for b in distinct_brokers(brokers) if b.state != "draining"]
     unfenced = sum(b.state == "alive" for b in usable)
     if usable and not unfenced:
@@ -62,8 +64,16 @@ def place_striped(
         # broker: canonical for a seed, as given when Kafka's own draws are replayed.
         usable.sort(key=lambda broker: broker.id)
         draw = JavaRandom(seed).next_int
+    else:
+        draw = _checked(draw)
     racks = _Racks(usable, draw)
     return np.array([racks.place(replication_factor) for _ in range(partitions)], np.int32)
+
+
+def _checked(draw: Draw) -> Draw:
+    if not callable(draw):
+        raise InvalidArgumentError(f"draw is {checks.shown(draw)}: it must be a function", name="draw", value=draw)
+    return lambda bound: checks.whole(draw(bound), f"what draw gave for {bound}", 0, bound - 1)
 
 
 class _Stripe:

@@ -13,7 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from placement.arrays import BoolArray, Float64Array, Int64Array
+from placement import checks
+from placement.arrays import MAX_ID, BoolArray, Float64Array, Int64Array
 from placement.errors import InvalidLimitError, InvalidLoadError
 from placement.model import Assignment
 
@@ -57,6 +58,8 @@ class PartitionLoad:
 
     def __post_init__(self) -> None:
         """Reject what cannot have been measured."""
+        checks.text(self.topic, "topic", InvalidLoadError)
+        checks.whole(self.partition, "partition", 0, MAX_ID, InvalidLoadError)
         for name in ("size", "bytes_in", "bytes_out"):
             _check(getattr(self, name), name, f"partition {self.topic}-{self.partition}")
 
@@ -80,7 +83,7 @@ class LogDir:
 
     def __post_init__(self) -> None:
         """Reject a disk that no replica could be put on by name."""
-        if not self.path:
+        if not checks.text(self.path, "path", InvalidLoadError):
             raise InvalidLoadError("a log_dir has an empty path: it must be as in log.dirs", name="path", value="")
         for name in ("limit", "used"):
             if getattr(self, name) is None:
@@ -112,7 +115,7 @@ class Limits:
         """Reject limits that mean nothing."""
         for name in RESOURCES:
             _check(getattr(self, name), name, "a broker's limits")
-        paths = [d.path for d in self.log_dirs]
+        paths = [d.path for d in checks.instances(self.log_dirs, LogDir, "log_dirs")]
         if len(set(paths)) < len(paths):
             raise InvalidLoadError(f"log_dirs {paths} repeat a path", name="log_dirs", value=paths)
 
@@ -137,16 +140,17 @@ class Band:
     def __post_init__(self) -> None:
         """Reject bands that no broker could be in, or that would replan for ever."""
         for name in ("settle", "trigger"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float | np.floating) or isinstance(value, bool):
-                raise InvalidLimitError(f"{name} is {value!r}: it must be a number", name=name, value=value)
+            checks.fraction(getattr(self, name), name, InvalidLimitError)
+        checks.flag(self.exact_counts, "exact_counts")
         if not 0 < self.settle < 1:
             raise InvalidLimitError(
-                f"settle is {self.settle}: it must be above 0 and below 1", name="settle", value=self.settle
+                f"settle is {checks.shown(self.settle)}: it must be above 0 and below 1",
+                name="settle",
+                value=self.settle,
             )
         if not self.settle <= self.trigger < 1:
             raise InvalidLimitError(
-                f"trigger is {self.trigger}: it must be from settle, {self.settle}, to below 1",
+                f"trigger is {checks.shown(self.trigger)}: it must be from settle, {self.settle}, to below 1",
                 name="trigger",
                 value=self.trigger,
             )
@@ -186,16 +190,20 @@ class Loads:
         Raises:
             InvalidLoadError: a partition is given twice, or ``out_per_in`` is not from 0 to 1,000.
         """
-        if not 0 <= out_per_in <= 1000:
+        checks.instance(assignment, Assignment, "assignment")
+        if not 0 <= checks.fraction(out_per_in, "out_per_in", InvalidLoadError) <= 1000:
             raise InvalidLoadError(
-                f"out_per_in is {out_per_in}: it must be from 0 to 1000", name="out_per_in", value=out_per_in
+                f"out_per_in is {checks.shown(out_per_in)}: it must be from 0 to 1000",
+                name="out_per_in",
+                value=out_per_in,
             )
         known = np.full((3, len(assignment)), -1, np.int64)
-        for load, row in _aligned(assignment, measured):
+        for load, row in _aligned(assignment, checks.instances(measured, PartitionLoad, "measured")):
             known[:, row] = [-1 if v is None else v for v in (load.size, load.bytes_in, load.bytes_out)]
         size, bytes_in = (_with_medians(column, assignment) for column in known[:2])
         estimated = np.minimum(np.floor(bytes_in * out_per_in), _LARGEST).astype(np.int64)
-        return cls(size, bytes_in, np.where(known[2] < 0, estimated, known[2]), MappingProxyType(dict(limits or {})))
+        given = MappingProxyType(_limits({} if limits is None else limits))
+        return cls(size, bytes_in, np.where(known[2] < 0, estimated, known[2]), given)
 
     def alike(self) -> bool:
         """Whether all partitions weigh the same, so that counts say it all."""
@@ -208,10 +216,13 @@ class Loads:
             InvalidLoadError: there is not one of each for each row of the layout, from 0 to 2^50, or all replicas
                 together carry 2^62 or more of something.
         """
+        _limits(self.limits)
         for name in ("size", "bytes_in", "bytes_out"):
             column = getattr(self, name)
             if not isinstance(column, np.ndarray) or column.dtype != np.int64 or column.ndim != 1:
-                raise InvalidLoadError(f"{name} must be a column of int64: {column!r:.80}", name=name, value=column)
+                raise InvalidLoadError(
+                    f"{name} is {checks.shown(column)}: it must be a column of int64", name=name, value=column
+                )
             if column.size != len(assignment):
                 raise InvalidLoadError(
                     f"the loads are of {column.size} partitions and the layout has {len(assignment)}",
@@ -250,12 +261,19 @@ class Loads:
 
 
 def _check(value: object, name: str, where: str) -> None:
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
+    if value is not None and not checks.is_whole(value, 0, _LARGEST):
         raise InvalidLoadError(
-            f"{where}: {name} is {value!r}: it must be an integer from 0 to {_LARGEST}", name=name, value=value
+            f"{where}: {name} is {checks.shown(value)}: it must be an integer from 0 to {_LARGEST}",
+            name=name,
+            value=value,
         )
+
+
+def _limits(limits: Mapping[int, Limits]) -> dict[int, Limits]:
+    given = dict(checks.mapping(limits, "limits"))
+    checks.broker_ids(list(given), "limits")
+    checks.instances(given.values(), Limits, "limits")
+    return given
 
 
 def _aligned(assignment: Assignment, measured: Iterable[PartitionLoad]) -> Iterable[tuple[PartitionLoad, int]]:

@@ -85,13 +85,12 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
             fewer and no replica can be given up without giving up data.
         DuplicateBrokerError, IncompleteRackError: the brokers contradict each other.
     """
-    checks.instance(assignment, Assignment, "the layout")
+    checks.instance(assignment, Assignment, "assignment")
     checks.instance(assignment if home is None else home, Assignment, "home")
     if not len(assignment):
         raise InvalidAssignmentError("the layout is empty: there is no partition to plan for")
-    for name, given, choices in (("mode", mode, get_args(Mode)), ("leaders", leaders, get_args(Leaders))):
-        if given not in choices:
-            raise InvalidLimitError(f"{name} is {given!r}: it must be one of {choices}", name=name, value=given)
+    checks.choice(mode, "mode", get_args(Mode))
+    checks.choice(leaders, "leaders", get_args(Leaders))
     in_sync = None if in_sync is None else checks.matrix(in_sync, "in_sync")
     if in_sync is not None and in_sync.shape[0] != len(assignment):
         raise InvalidAssignmentError(
@@ -112,12 +111,12 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
         leaders=leaders,
     )
     max_bytes = checks.limit(max_bytes, "max_bytes")
-    move_cost = checks.limit(move_cost, "move_cost") or 0
+    move_cost = checks.whole(move_cost, "move_cost", 0, error=InvalidLimitError)
+    band = Band() if band is None else checks.instance(band, Band, "band")
     fleet = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=assignment.replicas)
     if loads is not None:
         checks.instance(loads, Loads, "loads")
-        checks.instance(band or Band(), Band, "band")
-        return _by_load(assignment, fleet, terms, home, LoadTerms(loads, band or Band(), max_bytes, move_cost))
+        return _by_load(assignment, fleet, terms, home, LoadTerms(loads, band, max_bytes, move_cost))
     by_load = {"max_bytes": max_bytes, "keep_off": len(terms.keep_off) or None, "move_cost": move_cost or None}
     for name, value in by_load.items():
         if value is not None:

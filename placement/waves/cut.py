@@ -20,10 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement import checks
 from placement.arrays import BoolArray, Int64Array
 from placement.errors import InvalidLimitError
 from placement.kafka.reassignment_json import reassignment_json
-from placement.model import NO_BROKER, Broker, Int32Array
+from placement.model import NO_BROKER, Broker, Int32Array, only_brokers
 from placement.plan import Moves
 from placement.waves.colouring import colour_edges
 
@@ -35,7 +36,7 @@ class WaveLimits:
     A partition that alone is above a limit still gets a wave, in which its brokers do nothing else that is limited so.
 
     Raises:
-        InvalidLimitError: a limit is below 1.
+        InvalidLimitError: a limit is no whole number, or below 1.
     """
 
     moves_in: int = 5
@@ -46,9 +47,8 @@ class WaveLimits:
     def __post_init__(self) -> None:
         """Reject limits with which nothing could ever move."""
         for name in ("moves_in", "moves_out", "bytes_in", "bytes_out"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InvalidLimitError(f"{name} is {value}: it must be at least 1", name=name, value=value)
+            if checks.limit(getattr(self, name), name, 1) is None and name.startswith("moves"):
+                raise InvalidLimitError(f"{name} is None: it must be a whole number", name=name, value=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,13 +92,18 @@ def in_waves(
             not known, what :func:`replicas_up` gives. The first of ``before`` that is among them serves the copies.
         limits: per broker and wave.
         sizes: bytes of one replica of each partition, int64, shape ``(M,)``.
+
+    Raises:
+        PlacementError: an argument is of another type than it must be, or of other partitions.
     """
-    limits = limits or WaveLimits()
+    checks.instance(moves, Moves, "moves")
+    limits = WaveLimits() if limits is None else checks.instance(limits, WaveLimits, "limits")
+    in_sync = checks.matrix(in_sync, "in_sync", len(moves))
     fresh = moves.new_replicas()
     copies = fresh.sum(axis=1)
     safe = (in_sync != NO_BROKER).any(axis=1)
     sender = _senders(moves.before, in_sync)
-    size = np.zeros(len(moves), np.int64) if sizes is None else np.asarray(sizes, np.int64)
+    size = np.zeros(len(moves), np.int64) if sizes is None else checks.amounts(sizes, "sizes", len(moves))
     bound = _bound(moves, fresh & safe[:, None], sender, size, limits)
     wave = np.where(safe, 1, 0).astype(np.int32)
     planner = _FirstFit(limits)
@@ -115,8 +120,13 @@ def in_waves(
 
 
 def replicas_up(moves: Moves, brokers: Iterable[Broker]) -> Int32Array:
-    """The replicas before that are on live or draining brokers, int32, shape of ``moves.before``, -1 elsewhere."""
-    up = np.array(sorted(b.id for b in brokers if b.state != "dead"), np.int32)
+    """The replicas before that are on live or draining brokers, int32, shape of ``moves.before``, -1 elsewhere.
+
+    Raises:
+        PlacementError: an argument is of another type than it must be.
+    """
+    checks.instance(moves, Moves, "moves")
+    up = np.array(sorted(b.id for b in only_brokers(brokers) if b.state != "dead"), np.int32)
     return np.where(np.isin(moves.before, up), moves.before, NO_BROKER).astype(np.int32)
 
 

@@ -8,8 +8,9 @@ from pyspark.sql import Column
 from pyspark.sql.pandas.functions import pandas_udf
 from pyspark.sql.types import IntegerType
 
-from placement import InvalidPartitionsError, partitions_for_keys
+from placement import partitions_for_keys
 from placement.kafka.partitioner import NO_PARTITION
+from placement.sizes import partition_count
 
 
 def partition_for_key(col: Column | str, n: int) -> Column:
@@ -25,8 +26,7 @@ def partition_for_key(col: Column | str, n: int) -> Column:
     Raises:
         InvalidPartitionsError: n is not positive, or above 2^31-1.
     """
-    if not 1 <= n < 2**31:
-        raise InvalidPartitionsError(f"the number of partitions must be from 1 to {2**31 - 1}, not {n}", partitions=n)
+    n = partition_count(n)
 
     @pandas_udf(IntegerType())  # type: ignore[call-overload,untyped-decorator]
     def partition(keys: pd.Series) -> pd.Series:

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from placement import checks
 from placement.errors import InvalidAssignmentError, InvalidReplicationFactorError
 from placement.kafka.adminutils.place import Start, lay_out, place_adminutils
 from placement.kafka.adminutils.racks import follower_columns, nearest_racks, walk_begin
 from placement.kafka.adminutils.ring import Ring, ring_of
-from placement.model import Broker, Int32Array
+from placement.model import Broker, Int32Array, only_brokers
 from placement.sizes import alive_brokers, check_partitions, check_replicas
 
 
@@ -41,13 +42,12 @@ def infer_start(
     Raises:
         InvalidAssignmentError: no draw gives this layout; ``partition`` is the first that does not fit.
     """
-    layout = _matrix(assignment)
-    partitions, replication_factor = layout.shape
-    check_partitions(partitions, replication_factor, start_partition_id)
+    layout = checks.matrix(assignment, "assignment")
+    partitions, replication_factor, first = check_partitions(layout.shape[0], layout.shape[1], start_partition_id)
+    first = max(0, first)
     alive = alive_brokers(brokers)
     check_replicas(partitions, replication_factor, len(alive))
     ring = ring_of(alive, rack_aware)
-    first = max(0, start_partition_id)
     at = np.flatnonzero(ring.ids == layout[0, 0])
     if not at.size:
         raise _no_draw(layout, 0, first)
@@ -89,7 +89,8 @@ def extend_adminutils(
     Raises:
         PlacementError: as ``place_adminutils`` does, or existing is no such matrix or has no rows.
     """
-    layout = _matrix(existing)
+    layout = checks.matrix(existing, "existing")
+    brokers = only_brokers(brokers)
     alive = sorted(alive_brokers(brokers), key=lambda broker: broker.id)
     try:
         drawn = infer_start(brokers, layout, rack_aware=rack_aware)
@@ -120,16 +121,6 @@ def _row_for_shifts(ring: Ring, replication_factor: int, leader: int, shifts: ND
         places = np.full(len(shifts), leader, np.int32)
         columns += follower_columns(ring, nearest_racks(ring, replication_factor), places, begin, replication_factor)
     return np.stack(columns, axis=1)
-
-
-def _matrix(assignment: ArrayLike) -> Int32Array:
-    layout = np.asarray(assignment)
-    if layout.ndim != 2 or layout.dtype.kind not in "iu":
-        raise InvalidAssignmentError(
-            f"a layout is a matrix of broker ids, one row a partition; this has shape {layout.shape}"
-            f" and type {layout.dtype}"
-        )
-    return layout
 
 
 def _no_draw(layout: Int32Array, row: int, first: int) -> InvalidAssignmentError:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from placement import checks
 from placement.errors import InvalidStartIndexError
 from placement.kafka.adminutils.racks import place_on_racks
 from placement.kafka.adminutils.ring import Ring, ring_of
@@ -42,9 +43,8 @@ class Start(NamedTuple):
         return self.start_index + brokers * ((self.next_replica_shift - self.start_index) % (brokers - 1))
 
 
-def draw_start(brokers: int, seed: int | JavaRandom) -> Start:
+def draw_start(brokers: int, random: JavaRandom) -> Start:
     """Draw the start as Kafka does: two draws below the number of brokers, the start index first."""
-    random = JavaRandom(seed) if isinstance(seed, int) else seed
     return Start(random.next_int(brokers), random.next_int(brokers))
 
 
@@ -80,22 +80,23 @@ def place_adminutils(
         DuplicateBrokerError: a broker id is given twice.
         IncompleteRackError: some brokers have a rack and some have none.
         InvalidStartIndexError: the start is no 32-bit number, or Kafka's 32-bit sums turn negative.
+        InvalidArgumentError: the seed is no whole number, or rack_aware none of those above.
     """
-    check_partitions(partitions, replication_factor, start_partition_id)
+    partitions, replication_factor, first = check_partitions(partitions, replication_factor, start_partition_id)
+    first = max(0, first)
     alive = alive_brokers(brokers)
     check_replicas(partitions, replication_factor, len(alive))
     ring = ring_of(alive, rack_aware)
-    if fixed_start_index is None or fixed_start_index < 0:
-        start = draw_start(len(ring), 0 if seed is None else seed)
-    elif fixed_start_index > _MAX_INT:
+    fixed = -1 if fixed_start_index is None else fixed_start_index
+    if not checks.is_whole(fixed, -_MAX_INT, _MAX_INT):
         raise InvalidStartIndexError(
-            f"the fixed start index {fixed_start_index} is above {_MAX_INT}",
-            start_index=fixed_start_index,
-            partition=max(0, start_partition_id),
+            f"fixed_start_index is {checks.shown(fixed)}: it must be a whole number of at most {_MAX_INT}",
+            start_index=fixed,
+            partition=first,
         )
-    else:
-        start = Start(fixed_start_index, fixed_start_index)
-    return lay_out(ring, partitions, replication_factor, start, max(0, start_partition_id))
+    random = seed if isinstance(seed, JavaRandom) else JavaRandom(0 if seed is None else seed)
+    start = draw_start(len(ring), random) if fixed < 0 else Start(int(fixed), int(fixed))
+    return lay_out(ring, partitions, replication_factor, start, first)
 
 
 def lay_out(ring: Ring, partitions: int, replication_factor: int, start: Start, first: int) -> Int32Array:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placement import checks
 from placement.errors import IncompleteRackError
 from placement.kafka.java_random import utf16_order
 from placement.model import Broker, Int32Array
@@ -62,8 +63,11 @@ def ring_of(brokers: Sequence[Broker], rack_aware: bool | None) -> Ring:
     """The ring of these brokers; ``rack_aware`` as in ``place_adminutils``.
 
     Raises:
+        InvalidArgumentError: rack_aware is none of those.
         IncompleteRackError: some brokers have a rack and some have none, or all must have one and lack it.
     """
+    if rack_aware is not None:
+        rack_aware = checks.flag(rack_aware, "rack_aware")
     names = [] if rack_aware is False else [b.rack for b in brokers]
     racked = len(names) - names.count(None)
     if racked < len(names) and (racked or rack_aware):

@@ -17,6 +17,7 @@ from placement.errors import (
 from placement.kafka.adminutils.place import Start, draw_start
 from placement.kafka.adminutils.ring import ring_of
 from placement.kafka.adminutils.wrapping import place_wrapping
+from placement.kafka.java_random import JavaRandom
 from tests.placement.golden import brokers_of, examples, vectors
 
 ERRORS = {
@@ -163,11 +164,12 @@ def test_infers_nothing_from_what_is_no_layout(layout):
 
 
 def test_seed_is_that_of_java_and_replays():
-    assert draw_start(3, 42) == (2, 0)
+    assert draw_start(3, JavaRandom(42)) == (2, 0)
     brokers = [Broker(i) for i in range(7)]
     drawn = place_adminutils(brokers, 9, 3, seed=11)
     assert drawn.tolist() == place_adminutils(brokers, 9, 3, seed=11).tolist()
-    assert infer_start(brokers, drawn) == (draw_start(7, 11).start_index, draw_start(7, 11).next_replica_shift % 6)
+    start = draw_start(7, JavaRandom(11))
+    assert infer_start(brokers, drawn) == (start.start_index, start.next_replica_shift % 6)
     assert len({place_adminutils(brokers, 9, 3, seed=s).tobytes() for s in range(60)}) > 20
 
 

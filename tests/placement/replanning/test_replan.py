@@ -294,7 +294,7 @@ ERRORS = {
     "replication factor of zero": (
         lambda: replan(ONE, [Broker(0), Broker(1)], replication_factors={"t": 0}),
         InvalidReplicationFactorError,
-        "replication factor 0 must be at least 1",
+        "replication_factors of topic t is 0: it must be at least 1",
     ),
     "no broker at all": (lambda: replan(ONE, []), InvalidBrokerError, "no usable broker is left"),
     "no broker alive": (
@@ -325,12 +325,12 @@ ERRORS = {
     "an unknown mode": (
         lambda: replan(ONE, [Broker(0), Broker(1)], mode="mend"),  # type: ignore[arg-type]
         InvalidLimitError,
-        "mode is 'mend': it must be one of ('heal', 'rebalance')",
+        "mode is 'mend': it must be one of heal, rebalance",
     ),
     "an unknown word about leaders": (
         lambda: replan(ONE, [Broker(0), Broker(1)], leaders="odd"),  # type: ignore[arg-type]
         InvalidLimitError,
-        "leaders is 'odd': it must be one of ('even', 'keep', 'everywhere')",
+        "leaders is 'odd': it must be one of even, keep, everywhere",
     ),
     "a negative budget": (
         lambda: replan(ONE, [Broker(0), Broker(1)], max_moves=-1),
