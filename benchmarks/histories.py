@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.histories [HISTORIES [EVENTS [FOLDER]]]``; 10,000 histories of 200 events unless told. Two
 processes play them; FOLDER, ``build/histories`` unless told, remembers how far they are, so that an interrupted run
-goes on, and keeps the steps of histories that broke something.
+goes on, and keeps the shortest form found of histories that broke something.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from tests.model.machine import play
+from tests.model.history import play, shrunk, told
 
 _AT_ONCE = 4
 _PROCESSES = 2
@@ -25,7 +25,7 @@ def _play(events: int, seeds: range) -> tuple[int, float, list[tuple[int, str, s
     logging.disable(logging.CRITICAL)
     began = time.process_time()
     played = [play(seed, events) for seed in seeds]
-    broken = [(one.seed, one.broken, json.dumps(one.steps)) for one in played if one.broken]
+    broken = [(one.seed, one.broken, told(shrunk(one.steps))) for one in played if one.broken]
     return sum(one.events for one in played), time.process_time() - began, broken
 
 

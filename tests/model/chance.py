@@ -1,17 +1,15 @@
-"""Draws what may happen to one cluster next: policies, sensible events, events from the edges, restarts, time."""
+"""Draws what may happen to one cluster next: policies, sensible events, events from the edges."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
 from typing import Any
 
 from streaming.planning.state import ClusterState
-
-T0 = datetime(2026, 1, 1, tzinfo=UTC)
-CLUSTER = "c"
+from tests.model.machine import T0
 
 _INTEGERS = [-(2**63), -(2**31), -1, 0, 1, 2, 10**6 + 1, 10**8, 2**31 - 1, 2**31, 2**50, 2**62,
              2**63 - 1, 2**63, 2**64, 10**30]  # fmt: skip
@@ -64,7 +62,7 @@ def conf(draw: Random) -> str:
         lines.append(f"exclude_topics = {some(['__*', 't0', 't[12]'])}")
     if draw.random() < 0.3:
         lines.append(f"exclude_brokers = {pick([[], [1], [0, 2]])}")
-    if draw.random() < 0.2:
+    if draw.random() < 0.1:
         lines += ["[policy.loads]", "plan = true", f'every = "{pick(["0s", "5m"])}"', f"weight = {pick([0.2, 1])}",
                   f'on_skew = "{pick(["nothing", "rebalance"])}"']  # fmt: skip
         if draw.random() < 0.3:
@@ -78,9 +76,10 @@ def conf(draw: Random) -> str:
 
 @dataclass(slots=True)
 class Chance:
-    """Draws the steps of one history. ``racks`` is what most brokers have, by id."""
+    """Draws the events of one cluster. ``racks`` is what most brokers have, by id."""
 
     draw: Random
+    cluster: str = "c"
     minute: float = 0.0
     number: int = 0
     racks: str = ""
@@ -91,25 +90,16 @@ class Chance:
         self.racks = self.draw.choice(["", "ab", "abc", "abc", "aabc"])
         self.brokers = self.draw.choice([2, 3, 4, 6, 6, 9])
 
-    def first(self) -> dict[str, Any]:
+    def first(self) -> list[str]:
         """Brokers join."""
-        return {"lines": [self._joined(b) for b in range(self.brokers)], "minute": 0.0}
+        return [self._joined(b) for b in range(self.brokers)]
 
-    def step(self, state: ClusterState, most: int) -> dict[str, Any]:
-        """A batch of at most so many lines, or something that happens to the job."""
-        chance = self.draw.random()
-        if chance < 0.03:
-            return {"do": "restart"}
-        if chance < 0.06:
-            return {"do": "evict"}
-        if chance < 0.065:
-            return {"conf": conf(self.draw)}
-        self.minute += self.draw.choice([0, 0, 0.01, 0.2, 1, 1, 5, 40])
-        count = min(most, self.draw.choice([0, 1, 1, 2, 3, 4, 8]))
-        lines = [self._line(state) for _ in range(count)]
-        return {"lines": lines, "minute": round(self.minute, 3)}
+    def resumed(self) -> str:
+        """Somebody asks for the cluster to be planned again."""
+        return self._event("cluster_resumed")
 
-    def _line(self, state: ClusterState) -> str:
+    def line(self, state: ClusterState) -> str:
+        """Something happens to the cluster."""
         kind = self.draw.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
         fields = getattr(self, f"_{kind}")(state)
         if self.draw.random() < 0.04:
@@ -119,7 +109,12 @@ class Chance:
     def _event(self, kind: str, **fields: Any) -> str:
         self.number += 1
         moment = T0 + timedelta(minutes=self.minute + self.draw.choice([0, 0, 0, -0.1, -1, 2, -30]))
-        event = {"event_id": f"e{self.number}", "cluster_id": CLUSTER, "type": kind, "occurred_at": moment.isoformat()}
+        event = {
+            "event_id": f"e{self.number}",
+            "cluster_id": self.cluster,
+            "type": kind,
+            "occurred_at": moment.isoformat(),
+        }
         event |= {name: value for name, value in fields.items() if value is not None}
         chance = self.draw.random()
         if chance < 0.03 and self.number > 1:

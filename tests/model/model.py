@@ -12,7 +12,8 @@ from typing import Any
 
 from streaming.config import Policy
 from streaming.events import AnyEvent
-from streaming.record.version import EventRecord, PlanVersion
+from streaming.record.version import HELD, SET_ASIDE, SUSPECT, EventRecord, PlanVersion
+from tests.model.faults import Faults
 
 MOVING = ("heal", "rebalance", "replication_factor", "rollback", "restore")
 MEMBERS = ("alive", "failed", "dead", "draining")
@@ -36,6 +37,9 @@ class Model:
         brokers: state by id; racks beside it.
         topics: the replicas of each partition, by topic and id.
         isr: who was in sync when it was last seen, by topic and partition.
+        stopped: whether the cluster is; ``holding`` says the same as far as the events of a batch are told.
+        back: partitions that are planned or proposed back, with where they were seen and the version.
+        told: the versions that tell of drift, newest last.
     """
 
     version: int = 0
@@ -44,13 +48,25 @@ class Model:
     topics: dict[str, dict[int, list[int]]] = field(default_factory=dict)
     isr: dict[tuple[str, int], list[int]] = field(default_factory=dict)
     outcomes: dict[str, str] = field(default_factory=dict)
+    suspects: set[str] = field(default_factory=set)
+    stopped: bool = False
+    holding: bool = False
+    limited: bool = False
+    proposal: int = 0
+    back: dict[tuple[str, int], tuple[list[int], list[int], int, bool]] = field(default_factory=dict)
+    told: list[int] = field(default_factory=list)
 
-    def take(self, version: PlanVersion, policy: Policy) -> None:
+    def take(self, version: PlanVersion, policy: Policy, faults: Faults) -> None:
         """Check a version, and take it over."""
         what = f"version {version.plan_version} ({version.kind}, {version.approval}: {version.cause[:200]})"
-        must(version.kind != "stop", f"{what} stops the cluster")
+        given = ("half way through",) * bool(faults.events) + ("time is stuck",) * faults.time
+        must(version.kind != "stop" or version.cause.endswith(given), f"{what} stops the cluster")
         must(version.plan_version == self.version + 1, f"{what} follows {self.version}")
         self.version += 1
+        if version.kind in ("stop", "resume"):
+            self.stopped = self.holding = version.kind == "stop"
+        self._check_way_back(what, version)
+        self.limited |= bool(version.limit_changes)
         if version.approval == "rejected":
             return
         after = self.brokers | {b.broker_id: b.state for b in version.broker_changes}
@@ -72,6 +88,28 @@ class Model:
             self._move(topic, partition, now)
         self._see(version)
         self._check_healed(what, version, policy)
+
+    def _check_way_back(self, what: str, version: PlanVersion) -> None:
+        """Drift that is planned or proposed back already is not planned back again."""
+        waiting = self.proposal
+        if not version.leaves_proposals:
+            self.proposal = version.plan_version if version.approval == "proposed" else 0
+        if version.kind not in ("drift", "restore"):
+            return
+        rows = [((m.topic, row[0]), row[1], row[2]) for m in version.moves for row in m.rows()]
+        self.told = [*self.told[-19:], version.plan_version]
+        if version.kind == "restore" and version.approval != "approved":
+            known = {
+                place: kept[:2]
+                for place, kept in self.back.items()
+                if kept[2] in self.told and (kept[3] or kept[2] == waiting)
+            }
+            new = [place for place, seen, planned in rows if known.get(place) != (seen, planned)]
+            must(new, f"{what} plans back what is planned back already")
+        for place, seen, planned in rows:
+            self.back.pop(place, None)
+            if version.kind == "restore":
+                self.back[place] = (seen, planned, version.plan_version, version.approval != "proposed")
 
     def _move(self, topic: str, partition: int, now: list[int]) -> None:
         self.isr.pop((topic, partition), None)
@@ -135,7 +173,8 @@ class Model:
         if version.kind == "membership" and "heal" not in policy.approval:
             asked = any(lost_now.get(b.state) == "heal" for b in version.broker_changes[-1:])
         racks = {self.racks[b] is None for b, state in self.brokers.items() if state in MEMBERS}
-        if not asked or policy.loads.plan or len(racks) > 1:
+        full = policy.loads.plan and (self.limited or _limits(policy)) and "not healed: " in version.cause
+        if not asked or full or len(racks) > 1:
             return
         usable = {b for b, state in self.brokers.items() if state == "alive" and b not in policy.exclude_brokers}
         for topic, layout in self.topics.items():
@@ -146,12 +185,30 @@ class Model:
                 if len(kept) < len(row) and len(usable - set(kept)) >= len(row) - len(kept):
                     raise BrokenError(f"{what} leaves {topic}-{partition} on {row}, and {sorted(usable)} are there")
 
-    def check_outcome(self, event: AnyEvent, record: EventRecord) -> None:
+    def check_outcome(self, event: AnyEvent, record: EventRecord, faults: Faults) -> None:
         """The outcome of an event, as far as it can be told without planning."""
-        known = self.outcomes.get(event.event_id)
-        if known is not None:
-            must(record.outcome == "duplicate", f"event {event.event_id} was known, and is {record.outcome}")
+        name, reason = event.event_id, record.reason
+        what = f"event {name} is {record.outcome}: {reason}"
+        if name in self.outcomes:
+            must(record.outcome == "duplicate", f"{what}; it was known")
+            return
+        must(record.outcome != "duplicate", f"{what}; it is new")
+        poisoned = name in faults.events
+        if reason.startswith(SUSPECT):
+            must(poisoned and not self.holding and name not in self.suspects, what)
+            self.suspects.add(name)
+            self.holding = True
+        elif reason.startswith(HELD):
+            must((self.holding or faults.time) and event.type != "cluster_resumed", what)
+            self.holding = True
         else:
-            must(record.outcome != "duplicate", f"event {event.event_id} is new, and called a duplicate")
-            must("held: " not in record.reason, f"event {event.event_id} is held: {record.reason}")
-            self.outcomes[event.event_id] = record.outcome
+            must(not self.holding or event.type == "cluster_resumed", f"{what}; the cluster is stopped")
+            aside = poisoned and name in self.suspects and record.outcome != "stale"
+            must(reason.startswith(SET_ASIDE) == aside and (aside or not poisoned or record.outcome == "stale"), what)
+            self.holding &= event.type != "cluster_resumed"
+            self.outcomes[name] = record.outcome
+
+
+def _limits(policy: Policy) -> bool:
+    """Whether policy says what brokers can take at most."""
+    return policy.loads.bytes_in_limit is not None
