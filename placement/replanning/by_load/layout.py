@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from placement.replanning.by_load.disks import Disks
 from placement.replanning.by_load.field import Field
 from placement.replanning.by_load.share import Share
 from placement.replanning.state import State
+
+_LOOKS: Final = 10_000
+_LOOKS_A_BROKER: Final = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +48,7 @@ class Layout:
         least: the gain below which no step is taken.
         effort: bytes that a copy costs besides its own, so that tiny partitions are not moved by the thousand.
         toll: how many of them it costs in any case.
+        looks: how often the search may still look for a step, so that its work has a bound that is no clock's.
     """
 
     __slots__ = (
@@ -58,6 +63,7 @@ class Layout:
         "lead",
         "leader",
         "least",
+        "looks",
         "movable",
         "origin",
         "replicas",
@@ -86,6 +92,7 @@ class Layout:
         self.lead = self._leads()
         self.charge, self.spare = charge.astype(np.float64), np.inf
         self.effort, self.least, self.toll = 0.0, 0.0, 0
+        self.looks = _LOOKS + _LOOKS_A_BROKER * problem.fleet.usable
         self._members: list[Int64Array] = []
 
     def _leads(self) -> Int32Array:

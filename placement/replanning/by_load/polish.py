@@ -4,7 +4,7 @@ Goal: fewer bytes for the same distance from the bands.
 Method: the whole search runs at several prices of a copy; the best end is kept. Where clusters are small enough to
 afford it, a few of the copied replicas are then sent home and held there while the search repairs the rest.
 Which ones is drawn from a fixed sequence, so the answer is the same on every run.
-Cost: a fixed number of searches, fewer the larger the layout.
+Cost: a fixed number of searches, fewer the larger the layout, and of looks for a step.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _IN_VAIN: Final = 16
 _OUT_OF_REACH: Final = 4
 _SMALL: Final = 1_000
 _NEAR: Final = 1.03
+_LOOKS: Final = 1_000
 
 
 def search(
@@ -65,9 +66,9 @@ def search(
 
 def _polished(layout: Layout, staged: Stages, score: tuple[float, int]) -> tuple[float, int]:
     """Undo some copies and search again, time after time; the score of the end."""
-    in_vain = 0
+    in_vain, enough = 0, layout.looks - _LOOKS
     for attempt in range(min(_MOST, _EFFORT // layout.replicas.size)):
-        if not _fresh(layout).size:
+        if layout.looks <= enough or not _fresh(layout).size:
             break
         before, score = score, _again(layout, staged.rest[-1:], attempt, score)
         in_vain = 0 if score < before else in_vain + 1

@@ -6,7 +6,8 @@ nearest to the bands per byte: away from the broker where it is above its band, 
 the cost, which is quadratic, so that the search ends; it is chosen by plain distance, as a quadratic gain would prefer
 small replicas to those that do more per byte. If none gains, two replicas swap. A broker for which nothing gains waits
 until another has changed.
-Cost: O(candidates * targets) for each step. Weakness: a step that must first lose to gain is never taken.
+Cost: O(candidates * targets) for each step, and a bounded number of looks for one: where a band is out of reach, each
+step that gains a little could go on for long. Weakness: a step that must first lose to gain is never taken.
 """
 
 from __future__ import annotations
@@ -46,12 +47,16 @@ class Step:
 
 
 def settle(layout: Layout, *, copies: bool = True) -> None:
-    """Take steps until no broker outside its band has one that gains; only leaderships without ``copies``."""
+    """Take steps until no broker outside its band has one that gains, or the layout's looks are used up.
+
+    Only leaderships without ``copies``.
+    """
     field, n = layout.field, layout.state.problem.fleet.usable
     waiting = np.zeros(n, np.bool_)
     changed = False
     passes = 0
-    while True:
+    while layout.looks > 0:
+        layout.looks -= 1
         cost = np.where(waiting, 0.0, field.cost[:n])
         worst = int(cost.argmax())
         # Gains below the rounding of the costs could go round in circles, and some bands are out of reach.
@@ -256,6 +261,7 @@ def _swap(layout: Layout, broker: int) -> bool:
     for tried, other in enumerate(np.argsort(heat, kind="stable")[: min(_HOTTEST, n - 1)].tolist()):
         if tried >= _ENOUGH and best[0] > 0:
             break
+        layout.looks -= 1
         best = max(best, _best_swap(layout, broker, mine, other), key=lambda b: b[0])
     if best[0] <= 0:
         return False

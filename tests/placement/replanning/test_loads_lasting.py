@@ -8,6 +8,7 @@ import pytest
 from placement import Assignment, Band, Broker, Loads, Replan, replan, verify
 from placement.errors import PlacementError
 from placement.loads.model import WEIGHTS
+from placement.replanning.by_load import search
 from tests.load_clusters import noisy, skewed, small, wild
 
 BYTES_OUT = WEIGHTS.index("bytes_out")
@@ -85,3 +86,15 @@ def test_what_is_kept_off_is_not_counted_twice_in_the_bound() -> None:
     size = np.array([40, 50, 60, 10, 11, 12, 13, 14, 15], np.int64)
     plan = replan(layout, brokers, mode="rebalance", loads=Loads(size, size, size), keep_off={"logs": [0]})
     assert verify(plan), verify(plan).violations
+
+
+@pytest.mark.parametrize("seed", [1078, 1111])
+def test_a_band_out_of_reach_is_not_searched_for_on_and_on(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks for a step, which took more than 10,000 and five seconds on nine brokers."""
+    looks = []
+    for name in ("lead_better", "_best_swap"):
+        look = getattr(search, name)
+        monkeypatch.setattr(search, name, lambda *args, look=look: looks.append(1) or look(*args))
+    case = wild(seed)
+    replan(case.layout, case.brokers, loads=case.loads, **case.options)
+    assert 1_000 < len(looks) < 4_000
