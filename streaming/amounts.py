@@ -38,7 +38,7 @@ def parse_bytes(text: str) -> int:
     """
     match = _BYTES.fullmatch(text.strip())
     if not match:
-        raise ValueError(f"{text!r} is no amount of bytes: write a number and KB, MB, GB or TB, as in '1GB'")
+        raise ValueError(f"{text!r} is not an amount of bytes: write a number and KB, MB, GB or TB, as in '1GB'")
     return int(float(match[1]) * _BYTE_UNITS[match[2]])
 
 

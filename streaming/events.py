@@ -279,7 +279,7 @@ EVENT_TYPES: Final[dict[str, type[Event]]] = {str(cls.__struct_config__.tag): cl
 
 
 class Header(Struct, frozen=True):
-    """What can be told of a line that is no event: whatever of the common fields is usable text."""
+    """What is known of a malformed line: those of the common fields that are usable text."""
 
     event_id: Any = None
     cluster_id: Any = None
@@ -314,7 +314,7 @@ _headers: Final = msgspec.json.Decoder(Header)
 
 
 def decode(raw: bytes, place: str = "") -> Line:
-    """Decode one line. Never raises: a line that is no event comes back with ``problem`` set."""
+    """Decode one line. Never raises: a malformed line comes back with ``problem`` set."""
     line = raw.removesuffix(b"\r")
     if not line.strip():
         return Line(place, line, None, "the line is empty")

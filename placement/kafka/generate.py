@@ -132,7 +132,7 @@ def _broker_ids(broker_list: str) -> list[int]:
     for entry in entries:
         if not (entry.isascii() and entry.isdigit()):
             raise InvalidBrokerError(
-                f"the broker list {broker_list!r} has {entry!r}, which is no broker id",
+                f"the broker list {broker_list!r} has {entry!r}, which is not a broker id",
                 broker=entry,
                 field="id",
                 value=entry,

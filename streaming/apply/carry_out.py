@@ -213,5 +213,5 @@ class Run:
     def _send_reports(self, *, last: bool = False) -> None:
         self._keep()
         if problem := self.reports.send(last=last):
-            remedy = "apply again tells the planner once that is mended" if last else "they wait"
+            remedy = "apply again tells the planner once that is fixed" if last else "they wait"
             self.screen.say(f"reports are not delivered: {problem}; {remedy}")

@@ -96,7 +96,7 @@ def check_not_stopped(versions: Sequence[PlanVersion]) -> None:
     if last is not None and last.kind == "stop":
         raise ApplyError(
             f"{last.cluster_id} is stopped, and no plan of it is carried out: {last.cause}; "
-            f"once that is mended: replica-planner resume {last.cluster_id}",
+            f"once that is fixed: replica-planner resume {last.cluster_id}",
             cluster_id=last.cluster_id,
             plan_version=last.plan_version,
         )

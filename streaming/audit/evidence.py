@@ -104,7 +104,7 @@ def check_log(cluster: str, last: int, record: Record) -> Difference | None:
         operation = record.changed.get("operation")
         mode = (record.changed.get("operationParameters") or {}).get("mode")
         done = " ".join(str(part) for part in (operation, mode) if part)
-        what = f"table version {record.changed['version']} of plans is no append: {done}"
+        what = f"table version {record.changed['version']} of plans is not an append: {done}"
         return Difference(cluster, last, what, context={"commit": record.changed})
     for reached, commit in record.commits:
         if reached > last:

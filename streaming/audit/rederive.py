@@ -81,7 +81,7 @@ class ClusterAudit:
         self.state = ClusterState(self.cluster_id)
 
     def take(self, versions: Iterable[PlanVersion]) -> None:
-        """Believe these versions: somebody else audits them."""
+        """Apply these versions to the state without auditing them."""
         for version in versions:
             self.state.fold(version)
             self.known[version.plan_version] = version

@@ -1,4 +1,4 @@
-"""What became of lines that were handed over: asked of the tables until the job has recorded it."""
+"""The outcomes of submitted lines, polled from the tables until the job has recorded them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Awaited:
                 click.echo(f"line {places[one.text]} {one.outcome}: {one.reason}", err=True)
         if missing:
             click.echo(
-                f"{missing} of {len(self._lines)} without an outcome after {seconds:g} s; they stay handed over: "
+                f"{missing} of {len(self._lines)} without an outcome after {seconds:g} s; they stay in the source: "
                 "replica-planner health says whether the job runs",
                 err=True,
             )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 @click.option("--bootstrap-server", metavar="HOST:PORT,...", required=True, help="Brokers of the cluster.")
 @click.option("--cluster", help="What events call the cluster. Default: the id that Kafka gave it.")
 @conf_option
-@click.option("--once", is_flag=True, help="Tell what is different from the last time, and stop.")
-@click.option("--interval", type=click.FloatRange(min=0.05), metavar="S", help="Seconds between looks; default 0.4.")
+@click.option("--once", is_flag=True, help="Send what has changed since the last poll, and stop.")
+@click.option("--interval", type=click.FloatRange(min=0.05), metavar="S", help="Seconds between polls; default 0.4.")
 def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: bool, interval: float | None) -> None:
     """Watch a real cluster, and hand what changes there to the job's source.
 
@@ -73,7 +73,7 @@ def _summary(events: list[AnyEvent], config: Config) -> str:
     from streaming.collect.telling import told
     from streaming.kafka.delivery import place_of
 
-    return f"{told(events)}; handed over to {place_of(config.source)}" if events else "nothing is different"
+    return f"{told(events)}; sent to {place_of(config.source)}" if events else "nothing is different"
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def rollback(cluster: str, version: int, patience: float | None, conf: str | Non
 @_cluster
 @conf_option
 def resume(cluster: str, conf: str | None) -> None:
-    """Plan a stopped cluster again: resume it and hand over once more what was held meanwhile.
+    """Plan a stopped cluster again: resume it and submit the held events again.
 
     \b
     Example:

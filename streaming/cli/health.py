@@ -33,7 +33,7 @@ _TRIGGERS: Final = 3
     show_default=True,
     help="Seconds that one batch, or the start, may take.",
 )
-@click.option("--liveness", is_flag=True, help="Do not mind stopped clusters: a restart mends none.")
+@click.option("--liveness", is_flag=True, help="Ignore stopped clusters: a restart does not help them.")
 @conf_option
 @json_option
 @click.pass_context
@@ -61,7 +61,7 @@ def health(
         if found.lag_seconds is not None:
             click.echo(f"the newest planned event occurred {found.lag_seconds:.0f} s ago")
         for cluster, cause in found.stopped.items():
-            click.echo(f"{cluster} is not planned: {cause}; once that is mended: replica-planner resume {cluster}")
+            click.echo(f"{cluster} is not planned: {cause}; once that is fixed: replica-planner resume {cluster}")
     if not (found.alive if liveness else found.well):
         ctx.exit(1)
 

@@ -1,4 +1,4 @@
-"""Commands that run the job, or hand it events."""
+"""Commands that run the job, or submit events."""
 
 from __future__ import annotations
 
@@ -76,10 +76,12 @@ def hand_over(config: Config, data: bytes, said: str, patience: float | None = N
 
         awaited = Awaited(config.tables.root, lines)
     deliver(config.source, data)
-    click.echo(f"{said} handed over to {place_of(config.source)}")
+    click.echo(f"{said} sent to {place_of(config.source)}")
     for line in lines:
         if line.event is None:
-            click.echo(f"line {line.place} is no event and will be kept in quarantine: {line.problem}", err=True)
+            click.echo(
+                f"line {line.place} is not a valid event and will be kept in quarantine: {line.problem}", err=True
+            )
     if awaited is not None and patience is not None and not awaited.wait(patience):
         raise click.exceptions.Exit(1)
 

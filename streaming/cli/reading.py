@@ -234,7 +234,7 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
         return
     click.echo(f"{state.cluster_id} at version {state.version}")
     if state.stopped:
-        click.echo(f"{state.stopped}; once that is mended: replica-planner resume {state.cluster_id}")
+        click.echo(f"{state.stopped}; once that is fixed: replica-planner resume {state.cluster_id}")
     click.echo("partitions: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in health.items()))
     if actual.waiting:
         click.echo(_waiting_line(actual))

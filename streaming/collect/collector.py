@@ -74,11 +74,11 @@ class Collector:
             raise
 
     def poll(self) -> list[AnyEvent]:
-        """Look once, hand over what changed, and return it. After a failure the next call goes on where this one was.
+        """Poll once, send what changed, and return it. After a failure the next call resumes where this one stopped.
 
         Raises:
             ClusterError: the cluster cannot be asked, or is another one than before.
-            StreamingError: the events cannot be handed over, or the memory not be written.
+            StreamingError: the events cannot be sent, or the state file cannot be written.
         """
         self._send()
         if self._loads:

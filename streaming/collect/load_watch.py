@@ -1,4 +1,4 @@
-"""Looks at the loads of a cluster every so often, and hands them to the job."""
+"""Measures the loads of a cluster at an interval, and sends them to the job."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class LoadWatch:
         """Hand over what is still to be sent.
 
         Raises:
-            StreamingError: it cannot be handed over, or the memory not be written.
+            StreamingError: it cannot be sent, or the state file cannot be written.
         """
         if self._memory.unsent:
             self._deliver(as_lines(self._memory.unsent))
             self._remember(replace(self._memory, unsent=()))
 
     def poll(self, admin: KafkaAdminClient, snapshot: Snapshot) -> list[AnyEvent]:
-        """Look where it is time to, hand over what was seen, and return it.
+        """Measure if it is due, send the observation, and return it.
 
         Raises:
             StreamingError: as :meth:`send`.

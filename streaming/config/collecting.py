@@ -36,7 +36,7 @@ class Capacities(Capacity, frozen=True, forbid_unknown_fields=True):
         super().__post_init__()
         for name in self.brokers:
             if not name.isdecimal():
-                raise ValueError(f"brokers.{name}: {name!r} is no broker id")
+                raise ValueError(f"brokers.{name}: {name!r} is not a broker id")
 
 
 class CsvRates(Struct, frozen=True, forbid_unknown_fields=True, tag="csv", tag_field="type"):
@@ -65,7 +65,7 @@ class PrometheusRates(Struct, frozen=True, forbid_unknown_fields=True, tag="prom
         parse_duration(self.timeout)
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("url is no address: write it as in 'http://localhost:9090'")
+            raise ValueError("url is not an address: write it as in 'http://localhost:9090'")
         if parts.username is not None or parts.query or parts.fragment:
             raise ValueError("url must hold neither user and password nor a query; name a token_file")
         if not (self.bytes_in or self.bytes_out):

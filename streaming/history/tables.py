@@ -376,7 +376,7 @@ def parse_as_of(text: str) -> int | datetime:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise HistoryError(
-            f"{text!r} is no plan version such as 17, and no time such as 2026-11-19T10:00:00Z", path=text
+            f"{text!r} is neither a plan version such as 17 nor a time such as 2026-11-19T10:00:00Z", path=text
         ) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 

@@ -36,7 +36,7 @@ _WRITING: Final = 600
 _LOOKED_AT: Final = 1000
 """Files that were read and are looked at again in one listing, in turn: whether they have changed since."""
 
-_AGAIN: Final = "it is not read; hand it in under another name"
+_AGAIN: Final = "it is not read; submit it under another name"
 _CHANGED: Final = f"the file has changed while it was read; the rest of {_AGAIN}"
 _CANNOT: Final = (".snappy", ".lz4", ".deflate", ".zip", ".xz")
 
@@ -99,7 +99,7 @@ class Folder:
     def take(self, batch: int) -> Iterator[Line]:
         """The lines of a batch: those that it took before, or else the next ones.
 
-        Of a file that cannot be read there is one line, which names it and is no event.
+        Of a file that cannot be read there is one line, which names it and is malformed.
 
         Raises:
             JobError: the folder cannot be listed, or the checkpoint has later batches already.
@@ -287,7 +287,7 @@ def _unfit(name: str, entry: os.stat_result) -> str | None:
     if stat.S_ISDIR(entry.st_mode):
         return "this is a folder: files in folders below the source's own are not read"
     if not stat.S_ISREG(entry.st_mode):
-        return "this is no file, and is not read"
+        return "this is not a file, and is not read"
     if name.startswith("."):
         if name.endswith(".crc") or abs(time.time() - entry.st_mtime) < _WRITING:
             return None
@@ -303,7 +303,7 @@ def _lines(part: Part, data: bytes | None) -> Iterator[Line]:
     """The lines of a piece, decoded, and one more that names the file where the rest of it is not read."""
     place = shown(part.name)
     if data is None:
-        problem = "before this line was planned its file changed or was removed; hand it in again"
+        problem = "before this line was planned its file changed or was removed; submit it again"
         for number in range(part.line, part.line + part.lines):
             yield Line(f"{place}:{number}", b"", None, problem)
     elif data:

@@ -221,4 +221,4 @@ class Projector:
             for sentence in maintain(self._spark, self._tables):
                 _log.info(sentence)
         except Exception:
-            _log.exception("maintenance failed; it is tried again after %s seconds", self._maintenance)
+            _log.exception("maintenance failed; it is retried after %s seconds", self._maintenance)

@@ -199,7 +199,7 @@ def _stopped(config: Config, failure: BaseException) -> JobError:
     reason, damaged = reason_of(failure), damaged_file(config.job.checkpoint)
     if damaged and not isinstance(failure, JobError):
         reason = f"{damaged}{reason}; {NEW_CHECKPOINT}"
-    return JobError(f"the job stopped ({places}): {reason}; nothing is lost: mend that, then start it again")
+    return JobError(f"the job stopped ({places}): {reason}; nothing is lost: fix that, then start it again")
 
 
 def _wait_for_quiet(query: StreamingQuery) -> None:

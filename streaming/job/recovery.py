@@ -143,9 +143,7 @@ def load_states(
     for name, versions in wrong.items():
         for table, before, after in zip(PROJECTIONS, found[name], states[name].digests(), strict=True):
             if before != after:
-                _log.warning(
-                    "cluster %s: the table %s is not what the journal says; it is written again", name, table.name
-                )
+                _log.warning("cluster %s: the table %s differs from the journal and is rebuilt", name, table.name)
                 rebuild(Rebuilt(name, table, versions))
     _take_seen(states, spark, tables, app_id, batch_id)
     return states
@@ -218,7 +216,7 @@ def _projection(
     try:
         return tables.read(spark, table, columns, clusters=clusters)
     except JobError as error:
-        _log.warning("%s; it is emptied, and written again", error)
+        _log.warning("%s; it is emptied and rebuilt", error)
         tables.empty(spark, table)
         return narrowed(table.schema, columns).empty_table()
 

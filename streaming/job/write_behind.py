@@ -1,4 +1,4 @@
-"""Writing behind: what was handed over is written on a thread of its own, so that it never holds up a batch."""
+"""Write-behind: rows are written on a separate thread, so that they never delay a batch."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Behind(Generic[Item]):
             self._write(items)
         except Exception:
             self.failures += 1
-            _log.exception("%s: writing %s of them failed; they are tried again", self._name, len(items))
+            _log.exception("%s: writing %s of them failed; it is retried", self._name, len(items))
             with self._wake:
                 waiting = [*items, *self._waiting]
                 self._waiting = waiting if self._most is None else waiting[-self._most :]

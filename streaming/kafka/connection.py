@@ -71,7 +71,7 @@ class Connection:
         for address in bootstrap_servers.split(","):
             if not _ADDRESS.fullmatch(address.strip()):
                 raise ConfigError(
-                    f"{address.strip()!r} is no address of a broker: write host:port, several with commas in between",
+                    f"{address.strip()!r} is not the address of a broker: write host:port, several separated by commas",
                     path=bootstrap_servers,
                 )
         for key in ("ssl_ca_file", "ssl_certificate_file", "ssl_key_file"):

@@ -43,7 +43,7 @@ def _to_folder(source: FilesSource, data: bytes) -> None:
     """A new file, complete when its name appears; names sort by time."""
     if "://" in source.path:
         raise InputError(
-            f"{source.path}: events can be handed over to a local folder only: put the file there with the storage's "
+            f"{source.path}: events can be sent to a local folder only: put the file there with the storage's "
             "own tools, or name a folder in [source] path",
             path=source.path,
         )

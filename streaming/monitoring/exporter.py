@@ -31,23 +31,23 @@ class Exporter:
         def gauge(name: str, what: str, *labels: str) -> Gauge:
             return Gauge(f"replica_planner_{name}", what, labels, registry=registry)
 
-        self._events = counter("events", "Received lines, by what became of them.", "outcome")
+        self._events = counter("events", "Received lines, by outcome.", "outcome")
         self._plans = counter("plans", "Plan versions, by kind.", "kind")
         self._moves = counter("moved_replicas", "Replicas that plans move.")
         self._seconds = Histogram(
             "replica_planner_batch_seconds",
-            "From taking up a batch with events to its commit.",
+            "From the start of a batch with events to its commit.",
             buckets=_SECONDS,
             registry=registry,
         )
         self._lag = gauge("event_lag_seconds", "From when the newest event of the last batch occurred to its commit.")
-        self._stopped = gauge("cluster_stopped", "1 for each cluster that a fault stopped.", "cluster")
+        self._stopped = gauge("cluster_stopped", "1 for each cluster that an error stopped.", "cluster")
         self._clusters = gauge("clusters_in_memory", "Cluster states that the driver holds.")
-        self._bytes = gauge("state_bytes", "About how much memory they take.")
+        self._bytes = gauge("state_bytes", "Approximate memory of these states.")
         self._failures = gauge("write_failures", "Failed writes of projections and metrics since the start.")
         self._progress = gauge("last_progress_timestamp_seconds", "When the query last made progress.")
         self._rows = counter("input_rows", "Lines that came from the source.")
-        self._behind = gauge("source_rows_behind", "Lines that wait in the source, where it tells.")
+        self._behind = gauge("source_rows_behind", "Lines that wait in the source, where it reports them.")
         self._trigger = gauge("trigger_seconds", "How long the last trigger took, Spark's own work included.")
         for outcome in OUTCOMES:
             self._events.labels(outcome)

@@ -79,5 +79,6 @@ def read_heartbeat(path: Path) -> Heartbeat | None:
     except (OSError, msgspec.MsgspecError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(
-            f"{path}: this is no heartbeat of a job: {reason}; see [monitoring] heartbeat in the conf", path=str(path)
+            f"{path}: this is not a heartbeat of a job: {reason}; see [monitoring] heartbeat in the conf",
+            path=str(path),
         ) from error

@@ -68,7 +68,7 @@ def _end(beat: Heartbeat, writer: str | None, *, ends_by_itself: bool, locks: bo
     """How the job ended; ``None`` while it runs."""
     if beat.ended_at is not None and writer is None:
         if beat.failure is not None:
-            return False, f"the job failed at {_text(beat.ended_at)}: {beat.failure}; mend that, then start it again"
+            return False, f"the job failed at {_text(beat.ended_at)}: {beat.failure}; fix that, then start it again"
         if ends_by_itself:
             return True, f"the last run ended at {_text(beat.ended_at)}"
         return False, f"the job was stopped at {_text(beat.ended_at)}; start it: replica-planner run"

@@ -26,7 +26,7 @@ def standing(cluster: str, now: dict[str, Any]) -> list[Line]:
         progress.append(f"{waiting['partitions']} partitions are not where they are planned (versions {versions})")
     partitions = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in now["partitions"].items())
     brokers = ", ".join(f"broker {broker['id']} {broker['state']}" for broker in away) or "all alive"
-    resume = f"{now['stopped']}; once that is mended: replica-planner resume {cluster}"
+    resume = f"{now['stopped']}; once that is fixed: replica-planner resume {cluster}"
     return [
         ("Newest version", f"{now['version']}, of {now['at']}", False),
         ("Planning", resume if now["stopped"] else "not stopped", bool(now["stopped"])),

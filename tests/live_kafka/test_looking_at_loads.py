@@ -232,7 +232,7 @@ def test_the_command_looks_as_often_as_the_conf_says(
     assert moments == sorted(set(moments))
     sizes = [{p["topic"]: p["size"] for p in event["partitions"]} for event in of_type(watched)]
     assert {one["t"] for one in sizes} == {sizes_on_disk(admin)["t-0"]}
-    assert any("loads of 1 partitions and limits of 5 brokers observed; handed over" in line for line in watched.said())
+    assert any("loads of 1 partitions and limits of 5 brokers observed; sent" in line for line in watched.said())
 
 
 def test_killed_and_started_again_its_rates_add_up_to_what_was_written(

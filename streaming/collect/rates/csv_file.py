@@ -25,14 +25,14 @@ def rates_in_csv(path: Path) -> Rates:
                 rated = rated_of(row.get("topic"), row.get("partition"))
                 if rated is None:
                     names = f"topic {row.get('topic')!r}, partition {row.get('partition')!r}"
-                    raise _csv_error(path, rows.line_num, f"{names} is no partition")
+                    raise _csv_error(path, rows.line_num, f"{names} is not a partition")
                 if rated in found:
                     raise _csv_error(path, rows.line_num, f"{_name(rated)} is there twice")
                 found[rated] = Rate(*(_csv_rate(path, rows.line_num, name, row.get(name)) for name in QUANTITIES))
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}", path=str(path)) from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: is no CSV file in UTF-8: {error}", path=str(path)) from error
+        raise InputError(f"{path}: is not a CSV file in UTF-8: {error}", path=str(path)) from error
     return found
 
 

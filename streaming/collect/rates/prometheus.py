@@ -120,7 +120,7 @@ def _decoded(source: PrometheusRates, text: bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.MsgspecError as error:
-        raise _refused(source, f"the answer is none of its API: {error}") from error
+        raise _refused(source, f"the response is not one of its HTTP API: {error}") from error
 
 
 def _refused(source: PrometheusRates, reason: str) -> InputError:

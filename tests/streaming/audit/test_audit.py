@@ -127,7 +127,10 @@ def test_a_difference_is_the_one_between_the_two_layouts(run: Run, driver: Drive
         (("why", "c", "t", 7), "topic t of c has no partition 7: there are 3, from 0 to 6"),
         (("diff", "c", 1, 99), "cluster c has nothing as of 99: it has versions 1 to 7"),
         (("diff", "c", "2020-01-01", 1), "the first of 2026-01-01T00:00:00Z"),
-        (("diff", "c", 1, "then"), "'then' is no plan version such as 17, and no time such as 2026-11-19T10:00:00Z"),
+        (
+            ("diff", "c", 1, "then"),
+            "'then' is neither a plan version such as 17 nor a time such as 2026-11-19T10:00:00Z",
+        ),
         (("diff", "c", 1, 10**30), f"'{10**30}' is no plan version"),
         (("describe", "--topic", "gone"), "cluster c has no topic 'gone' at version 7: there are: t"),
         (("describe", "--cluster", "x"), "no cluster 'x': there are: c"),

@@ -229,8 +229,8 @@ def test_submit_hands_over_a_file_as_it_is(run: Run, tmp_path: Path) -> None:
     (tmp_path / "e.jsonl").write_bytes(b'{"a": 1}\n{"b": 2}\n')
     result = run("submit", "e.jsonl")
     assert submitted(tmp_path) == [{"a": 1}, {"b": 2}]
-    assert "2 lines handed over to .data/events" in result.stdout
-    assert "line 1 is no event and will be kept in quarantine" in result.stderr
+    assert "2 lines sent to .data/events" in result.stdout
+    assert "line 1 is not a valid event and will be kept in quarantine" in result.stderr
 
 
 def test_submit_makes_an_event_from_options(run: Run, tmp_path: Path) -> None:

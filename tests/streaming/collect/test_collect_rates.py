@@ -39,7 +39,7 @@ WRONG_FILES = {
     "topic,partition,bytes_in\nt,0,-1\n": "line 2: bytes_in is '-1', and not a number of bytes a second",
     "topic,partition,bytes_out\nt,0,nan\n": "line 2: bytes_out is 'nan', and not a number of bytes a second",
     "topic,partition\nt,0\nt,0\n": "line 3: partition t-0 is there twice",
-    "topic,partition\nt,0\n\xff\n": "is no CSV file in UTF-8",
+    "topic,partition\nt,0\n\xff\n": "is not a CSV file in UTF-8",
 }
 
 
@@ -80,7 +80,11 @@ REFUSALS = {
         "query bytes_in: 1:5: parse error: unexpected <op:*>",
     ),
     "no JSON": (502, b"<html>Bad Gateway</html>", "HTTP status 502 Bad Gateway"),
-    "something else": (200, {"a": 1}, "the answer is none of its API: Object missing required field `status`"),
+    "something else": (
+        200,
+        {"a": 1},
+        "the response is not one of its HTTP API: Object missing required field `status`",
+    ),
     "a redirection": (302, b"", "HTTP status 302 Found"),
     "another type of result": (
         200,
@@ -132,7 +136,7 @@ WRONG_CONFS = {
     '[collect.rates]\ntype = "prometheus"\nurl = "http://h"': "a query is needed: bytes_in, bytes_out or both",
     '[collect.rates]\ntype = "csv"\nurl = "http://h"': "unknown field `url`",
     '[collect.capacities]\ndisk = "much"': "'much' is no amount of bytes",
-    "[collect.capacities.brokers.one]\ncpu = 1": "'one' is no broker id",
+    "[collect.capacities.brokers.one]\ncpu = 1": "'one' is not a broker id",
     '[collect.capacities.brokers.1]\ndisk = "1 PB"': "'1 PB' is no amount of bytes",
 }
 

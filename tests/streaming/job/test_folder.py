@@ -137,7 +137,7 @@ def test_what_is_not_read_is_named_once_and_stops_nothing(tmp_path: Path) -> Non
     put(tmp_path, "good", b"g1\n")
     folder = opened(tmp_path)
     named = took(folder, 0)
-    again = "it is not read; hand it in under another name"
+    again = "it is not read; submit it under another name"
     assert sorted(named) == [
         f".left-behind: a leading dot means that the file is being written, so {again}",
         "below: this is a folder: files in folders below the source's own are not read",
@@ -149,7 +149,7 @@ def test_what_is_not_read_is_named_once_and_stops_nothing(tmp_path: Path) -> Non
         "linked:1 l1",
         f"no.gz: the file cannot be read from here on: Not a gzipped file (b'pl'); the rest of {again}",
         f"packed.zip: files are compressed as .gz, .bz2 or .zst, so {again}",
-        "pipe: this is no file, and is not read",
+        "pipe: this is not a file, and is not read",
     ]  # fmt: skip
     assert took(folder, 1) == took(opened(tmp_path), 2) == []
     assert folder.waiting() == set()
@@ -163,7 +163,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(module, "_opened", refuse)
     assert took(opened(tmp_path), 0) == [
-        "secret: the file cannot be read: Permission denied; it is not read; hand it in under another name"
+        "secret: the file cannot be read: Permission denied; it is not read; submit it under another name"
     ]
 
 
@@ -175,7 +175,7 @@ def test_files_that_change_after_they_were_read_are_named_once(tmp_path: Path) -
     put(tmp_path, "grown", b"1\n2\n", 6)
     put(tmp_path, "new", b"9\n", 6).replace(tmp_path / "events" / "replaced")
     (tmp_path / "events" / "deleted").unlink()
-    reason = "the file has changed since it was read; what is new in it is not read; hand it in under another name"
+    reason = "the file has changed since it was read; what is new in it is not read; submit it under another name"
     assert took(folder, 1) == [f"grown: {reason}", f"replaced: {reason}"]
     assert took(folder, 2) == took(opened(tmp_path), 3) == []
     put(tmp_path, "deleted", b"2\n", 7)
@@ -195,7 +195,7 @@ def test_a_file_may_grow_while_it_is_read(tmp_path: Path) -> None:
 
 def test_a_file_that_is_replaced_or_removed_while_it_is_read_is_named(tmp_path: Path) -> None:
     big = b"".join(b"%07d\n" % n for n in range(300_000))
-    reason = "the file has changed while it was read; the rest of it is not read; hand it in under another name"
+    reason = "the file has changed while it was read; the rest of it is not read; submit it under another name"
     for name, change in (("other", big[::-1]), ("short", b"1\n")):
         put(tmp_path / name, "a", big)
         assert took(opened(tmp_path / name, size="1MB"), 0)[-1] == "a:131072 0131071"
@@ -206,7 +206,7 @@ def test_a_file_that_is_replaced_or_removed_while_it_is_read_is_named(tmp_path: 
     took(opened(tmp_path / "gone", size="1MB"), 0)
     path.unlink()
     assert took(opened(tmp_path / "gone", size="1MB"), 1) == [
-        "a:131073: the file cannot be read: No such file or directory; it is not read; hand it in under another name"
+        "a:131073: the file cannot be read: No such file or directory; it is not read; submit it under another name"
     ]
     assert took(opened(tmp_path / "gone", size="1MB"), 2) == []
 
@@ -216,7 +216,7 @@ def test_lines_whose_file_is_gone_before_they_are_planned_keep_their_places(tmp_
     put(tmp_path, "b", b"3\n")
     took(opened(tmp_path), 0)
     path.unlink()
-    reason = "before this line was planned its file changed or was removed; hand it in again"
+    reason = "before this line was planned its file changed or was removed; submit it again"
     assert took(opened(tmp_path), 0) == [f"a:1: {reason}", f"a:2: {reason}", "b:1 3"]
 
 
@@ -227,7 +227,7 @@ def test_a_line_beyond_all_measure_is_named(tmp_path: Path, monkeypatch: pytest.
     found = [line for batch in range(4) for line in took(opened(tmp_path, size="1KB"), batch)]
     assert found == [
         "a:1 1",
-        "a:2: this line is longer than 2.0 MB; the rest of it is not read; hand it in under another name",
+        "a:2: this line is longer than 2.0 MB; the rest of it is not read; submit it under another name",
         "b:1 3",
     ]
 

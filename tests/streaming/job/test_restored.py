@@ -146,7 +146,7 @@ def test_a_projection_that_was_edited_is_not_believed(
     memory, rebuilt = started(root)
     assert from_scratch(memory.cluster("c")) == driver.journal[-1].fold
     assert table in {r.table.name for r in rebuilt}
-    assert f"the table {table} is not what the journal says; it is written again" in caplog.text
+    assert f"the table {table} differs from the journal and is rebuilt" in caplog.text
 
 
 def test_projections_of_a_journal_without_digests_are_compared_with_its_fold(

@@ -33,7 +33,7 @@ def test_addresses_are_taken(servers: str) -> None:
 
 @pytest.mark.parametrize("servers", ["", "a", "a:", "a:b", ":1", "a:1,", "a:1;b:2", "kafka://a:1", "a:1/x"])
 def test_what_is_no_address_is_refused(servers: str) -> None:
-    with pytest.raises(ConfigError, match="is no address of a broker: write host:port"):
+    with pytest.raises(ConfigError, match="is not the address of a broker: write host:port"):
         Connection.to(servers, Kafka())
 
 

@@ -98,7 +98,7 @@ USUAL: dict[str, object] = {
             None,
             {"ends_by_itself": True},
             False,
-            "the job failed at 2026-03-01T12:00:00Z: No space left; mend that, then start it again",
+            "the job failed at 2026-03-01T12:00:00Z: No space left; fix that, then start it again",
         ),
     ],
 )
