@@ -17,8 +17,8 @@ import pyarrow as pa
 from streaming import config
 from streaming.cli import cli
 from streaming.events import EVENT_TYPES
+from streaming.record.comments import COLUMN_COMMENTS, TABLE_COMMENTS
 from streaming.record.schemas import TABLES, Table, sql_type
-from tools.columns import ABOUT, MEANING
 
 ROOT: Final = Path(__file__).parents[1]
 GENERATED: Final = "<!-- Written by `make reference` from the code. -->\n\n"
@@ -131,9 +131,9 @@ def tables_page() -> str:
     parts = ["# Tables", "Delta tables under `[tables] root`. Times are UTC."]
     for table in TABLES:
         kind = "Rows are only ever added." if table.append_only else "Rows are merged; it can be thrown away."
-        rows = [f"| `{name}` | `{kind_}` | {MEANING[name]} |" for name, kind_ in _columns(table)]
+        rows = [f"| `{name}` | `{kind_}` | {COLUMN_COMMENTS[name]} |" for name, kind_ in _columns(table)]
         body = "\n".join(["| column | type | |", "| --- | --- | --- |", *rows])
-        parts += [f"## {table.name}", f"{ABOUT[table.name]} {kind}", body]
+        parts += [f"## {table.name}", f"{TABLE_COMMENTS[table.name]} {kind}", body]
     return GENERATED + "\n\n".join(parts) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
@@ -19,8 +19,9 @@ from deltalake.exceptions import DeltaError
 from streaming.errors import JobError
 from streaming.history.pruning import Span, narrowed, read
 from streaming.history.scanning import conform, dataset, scan
+from streaming.record.comments import TABLE_COMMENTS
 from streaming.record.moves import encoded
-from streaming.record.schemas import PLANS, QUARANTINE, TABLES, Table, columns_ddl, sql_type
+from streaming.record.schemas import PLANS, QUARANTINE, TABLES, Table, columns_ddl, comments, sql_text, sql_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -58,7 +59,7 @@ class Tables:
     def create(self, spark: SparkSession, audit_window: timedelta) -> None:
         """Create the tables that do not exist yet, all at once: each takes a second or more on a cold JVM.
 
-        Tables of an earlier release get the columns that it did not know.
+        Tables of an earlier release get the columns and comments that it did not know.
         """
         kept = f"interval {max(1, audit_window.days)} days"
         retention = {"delta.logRetentionDuration": kept, "delta.deletedFileRetentionDuration": kept}
@@ -70,15 +71,24 @@ class Tables:
         if table.name in _STATISTICS:
             properties |= {"delta.dataSkippingStatsColumns": _STATISTICS[table.name]}
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        about = sql_text(TABLE_COMMENTS[table.name])
         spark.sql(
-            f"CREATE TABLE IF NOT EXISTS {self.identifier(table)} ({columns_ddl(table)}) "
-            f"USING delta TBLPROPERTIES ({listed})"
+            f"CREATE TABLE IF NOT EXISTS {self.identifier(table)} ({columns_ddl(table)}) USING delta "
+            f"COMMENT {about} TBLPROPERTIES ({listed})"
         )
         columns = spark.read.format("delta").load(self.path(table)).schema
         missing = missing_columns(table.schema, columns)
         if missing:
             # Written by an earlier release: what it did not know is null in its rows.
             spark.sql(f"ALTER TABLE {self.identifier(table)} ADD COLUMNS ({', '.join(missing)})")
+        present = dict(present_comments(columns))
+        other = [(name, text) for name, text in comments(table.schema) if present.get(name) != text]
+        # Spark refuses a column and one of its own fields in one statement.
+        for depth in sorted({name.count(".") for name, _ in other}):
+            described = ", ".join(f"{n} COMMENT {sql_text(text)}" for n, text in other if n.count(".") == depth)
+            spark.sql(f"ALTER TABLE {self.identifier(table)} ALTER COLUMN {described}")
+        if other:
+            spark.sql(f"ALTER TABLE {self.identifier(table)} SET TBLPROPERTIES ('comment' = {about})")
 
     def empty(self, spark: SparkSession, table: Table) -> None:
         """Take all rows out of a table without looking at them: its files may be unreadable.
@@ -235,6 +245,17 @@ def _selected(field: pa.Field, table: Table) -> Column:
     names = [part.name for part in field.type.value_type]
     parts = functions.transform(field.name, lambda row: functions.struct(*(row[name] for name in names)))
     return parts.alias(field.name)
+
+
+def present_comments(columns: Any, path: str = "") -> Iterator[tuple[str, str | None]]:
+    """The comments that a table's columns have, named as in :func:`comments`; ``columns`` is a Spark ``StructType``."""
+    for field in columns:
+        name = f"{path}{field.name}"
+        yield name, field.metadata.get("comment")
+        if field.dataType.typeName() == "struct":
+            yield from present_comments(field.dataType, f"{name}.")
+        elif field.dataType.typeName() == "array" and field.dataType.elementType.typeName() == "struct":
+            yield from present_comments(field.dataType.elementType, f"{name}.element.")
 
 
 def missing_columns(wanted: Iterable[pa.Field], present: Any, path: str = "") -> list[str]:

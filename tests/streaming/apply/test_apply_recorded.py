@@ -79,7 +79,7 @@ def run(root: Path, *arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--bootstrap-server", "nowhere", "c"), "'nowhere' is no address of a broker"),
+        (("--bootstrap-server", "nowhere", "c"), "'nowhere' is not the address of a broker"),
         (("--bootstrap-server", "localhost:9092", "d"), "no cluster 'd': there are: c"),
         (("--bootstrap-server", "localhost:9092", "c", "9"), "c has no version 9: it has versions 1 to 4"),
         (

@@ -131,7 +131,7 @@ def test_a_difference_is_the_one_between_the_two_layouts(run: Run, driver: Drive
             ("diff", "c", 1, "then"),
             "'then' is neither a plan version such as 17 nor a time such as 2026-11-19T10:00:00Z",
         ),
-        (("diff", "c", 1, 10**30), f"'{10**30}' is no plan version"),
+        (("diff", "c", 1, 10**30), f"'{10**30}' is neither a plan version"),
         (("describe", "--topic", "gone"), "cluster c has no topic 'gone' at version 7: there are: t"),
         (("describe", "--cluster", "x"), "no cluster 'x': there are: c"),
         (("describe", "--as-of", 8), "cluster c has nothing as of 8: it has versions 1 to 7"),

@@ -327,7 +327,7 @@ def test_the_last_row_is_missed_by_the_projections(root: Path, driver: Driver) -
 
 def test_rows_that_were_deleted_in_place_are_found_in_the_log(root: Path) -> None:
     DeltaTable(root / "plans").delete("plan_version = 7")
-    assert "is no append: DELETE" in str(verified(root))
+    assert "is not an append: DELETE" in str(verified(root))
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def test_events_shows_every_event_and_its_outcome(run: Run, history: Driver) -> 
     [
         (("plans", "--cluster", "x"), "no cluster 'x': there are: c"),
         (("show", "c", 99), "cluster c has no version 99: it has versions 1 to 5"),
-        (("status", "--as-of", "soon"), "'soon' is no plan version such as 17"),
+        (("status", "--as-of", "soon"), "'soon' is neither a plan version such as 17"),
         (("status", "--as-of", "99"), "has nothing as of 99: it has versions 1 to 5"),
         (("status", "--as-of", "2020-01-01"), "the first of 2026-01-01T00:00:00Z"),
         (("describe", "--topic", "x"), "cluster c has no topic 'x' at version 5"),

@@ -33,8 +33,8 @@ def test_a_csv_file_is_read_anew_each_time(tmp_path: Path) -> None:
 
 WRONG_FILES = {
     "": "line 1: there is no column topic",
-    "topic,partition,bytes_in\nt,0,1\nt,one,1\n": "line 3: topic 't', partition 'one' is no partition",
-    "topic,partition,bytes_in\n,0,1\n": "line 2: topic '', partition '0' is no partition",
+    "topic,partition,bytes_in\nt,0,1\nt,one,1\n": "line 3: topic 't', partition 'one' is not a partition",
+    "topic,partition,bytes_in\n,0,1\n": "line 2: topic '', partition '0' is not a partition",
     "topic,bytes_in\nt,1\nt,2\n": "line 3: topic t is there twice",
     "topic,partition,bytes_in\nt,0,-1\n": "line 2: bytes_in is '-1', and not a number of bytes a second",
     "topic,partition,bytes_out\nt,0,nan\n": "line 2: bytes_out is 'nan', and not a number of bytes a second",
@@ -131,13 +131,13 @@ def test_a_token_of_several_lines_is_refused_and_not_shown(tmp_path: Path) -> No
 
 WRONG_CONFS = {
     'loads = "often"': "'often' is not a duration",
-    '[collect.rates]\ntype = "prometheus"\nurl = "localhost:9090"\nbytes_in = "x"': "url is no address",
+    '[collect.rates]\ntype = "prometheus"\nurl = "localhost:9090"\nbytes_in = "x"': "url is not an address",
     '[collect.rates]\ntype = "prometheus"\nurl = "http://me:secret@h"\nbytes_in = "x"': "neither user and password",
     '[collect.rates]\ntype = "prometheus"\nurl = "http://h"': "a query is needed: bytes_in, bytes_out or both",
     '[collect.rates]\ntype = "csv"\nurl = "http://h"': "unknown field `url`",
-    '[collect.capacities]\ndisk = "much"': "'much' is no amount of bytes",
+    '[collect.capacities]\ndisk = "much"': "'much' is not an amount of bytes",
     "[collect.capacities.brokers.one]\ncpu = 1": "'one' is not a broker id",
-    '[collect.capacities.brokers.1]\ndisk = "1 PB"': "'1 PB' is no amount of bytes",
+    '[collect.capacities.brokers.1]\ndisk = "1 PB"': "'1 PB' is not an amount of bytes",
 }
 
 

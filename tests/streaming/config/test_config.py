@@ -51,7 +51,7 @@ def test_a_cluster_takes_what_it_leaves_out_of_the_loads_from_the_general_policy
         ("[policy]\nmax_moves = 0", "policy.max_moves", ">= 1"),
         ("[policy.loads]\nsettle = 0.3", "policy.loads", "settle is 0.3 and trigger 0.15"),
         ("[policy.loads]\nweight = 0", "policy.loads.weight", ">= 0.001"),
-        ('[policy.loads]\nmax_bytes = "much"', "policy.loads", "'much' is no amount of bytes"),
+        ('[policy.loads]\nmax_bytes = "much"', "policy.loads", "'much' is not an amount of bytes"),
         ('[clusters.east.loads]\nevery = "1x"', "clusters.east.loads", "'1x' is not a duration"),
         ('[clusters.east]\napproval = ["all"]', "clusters.east.approval[0]", "'all'"),
     ],

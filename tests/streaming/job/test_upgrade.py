@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -13,8 +14,10 @@ from streaming.audit.frames import Audit
 from streaming.config import parse_config
 from streaming.history.tables import History
 from streaming.job.query import run_job
+from streaming.job.tables import Tables, present_comments
 from streaming.kafka.delivery import deliver
-from streaming.record.schemas import ASSIGNMENTS, BROKER_LIMITS, LOADS, PLANS
+from streaming.record.comments import TABLE_COMMENTS
+from streaming.record.schemas import ASSIGNMENTS, BROKER_LIMITS, LOADS, PLANS, TABLES, comments
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +59,25 @@ def test_a_job_goes_on_with_tables_of_the_first_release(spark: SparkSession, tmp
     for table in (PLANS, ASSIGNMENTS, LOADS, BROKER_LIMITS):
         columns = spark.read.format("delta").load(f"{config.tables.root}/{table.name}").columns
         assert set(columns) == set(table.schema.names)
+    assert_described(spark, Tables(config.tables.root))
     row = (
         spark.read.format("delta").load(f"{config.tables.root}/assignments").where("topic = 'audit' and partition = 7")
     )
     assert [(r.replicas, r.leader, r.isr) for r in row.collect()] == [([4, 2], 2, [2])]
+
+
+def test_new_tables_explain_themselves_and_a_start_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    tables = Tables(str(tmp_path / "it's"))
+    for _ in range(2):
+        tables.create(spark, timedelta(days=7))
+        assert_described(spark, tables)
+    assert {len(tables.commits(spark, table, 9)) for table in TABLES} == {1}
+
+
+def assert_described(spark: SparkSession, tables: Tables) -> None:
+    """Every table, column and field has its comment."""
+    for table in TABLES:
+        columns = spark.read.format("delta").load(tables.path(table)).schema
+        assert dict(present_comments(columns)) == dict(comments(table.schema))
+        detail = spark.sql(f"DESCRIBE DETAIL {tables.identifier(table)}").collect()[0]
+        assert detail["description"] == TABLE_COMMENTS[table.name]

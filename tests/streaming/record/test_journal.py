@@ -24,7 +24,7 @@ from streaming.record.moves import (
     to_arrow,
 )
 from streaming.record.rows import versions_from_arrow, versions_to_arrow
-from streaming.record.schemas import PLANS, TABLES, columns_ddl
+from streaming.record.schemas import PLANS, TABLES, columns_ddl, sql_type
 from streaming.record.version import PlanVersion
 from tests.histories import random_history
 from tests.streaming.driving import Driver
@@ -168,7 +168,8 @@ def test_folding_again_from_any_version_changes_nothing(journal: list[PlanVersio
 def test_every_column_has_a_sql_type() -> None:
     for table in TABLES:
         assert columns_ddl(table).count("`") == 2 * len(table.schema)
-    assert "`moves` array<struct<topic: string, partition: int, before: array<int>" in columns_ddl(PLANS)
+    moves = sql_type(PLANS.schema.field("moves").type)
+    assert moves.startswith("array<struct<topic: string, partition: int, before: array<int>, after: array<int>,")
 
 
 def test_a_move_without_partitions_has_columns_all_the_same() -> None:

@@ -1,4 +1,4 @@
-"""What the columns of the tables mean, for the reference; a column without an entry fails the writing of it."""
+"""Comments of the tables and their columns: in `DESCRIBE`, in catalogs, and in the reference."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from placement.loads.model import WEIGHTS
 from streaming.record.version import FoldDigests
 
-ABOUT: Final = {
+TABLE_COMMENTS: Final = {
     "plans": "The journal: one row a plan version of a cluster, without gaps from 1.",
     "quarantine": "One row a received event that no plan records.",
     "plan_progress": "One row a progress event of a reassignment executor.",
@@ -98,7 +98,7 @@ _NUMBERS: Final = (
     }
 )
 
-MEANING: Final = {
+COLUMN_COMMENTS: Final = {
     "cluster_id": "the cluster",
     "plan_version": "the version; of a projection, the one that wrote the row last",
     "base_version": "the version that it was planned from, or that it approves, rejects or rolls back",
