@@ -5,7 +5,7 @@ from __future__ import annotations
 from streaming.apply.tasks import Task, check_may_start, check_not_stopped, task_of, tasks_of, waiting
 from streaming.errors import ApplyError
 from streaming.history.tables import History
-from streaming.planning.soundness import CHECKED_KINDS, check_version
+from streaming.planning.soundness import check_version
 
 
 def read_tasks(history: History, cluster: str, version: int | None = None) -> list[Task]:
@@ -49,8 +49,8 @@ def check_identity(history: History, cluster: str, servers: str, found: str) -> 
 
 def _check(history: History, task: Task) -> None:
     version = task.version
-    checked = version.kind in CHECKED_KINDS
-    brokers = history.state(version.cluster_id, version.plan_version).brokers.values() if checked else ()
+    moving = version.means.moves_replicas
+    brokers = history.state(version.cluster_id, version.plan_version).brokers.values() if moving else ()
     check = check_version(version, brokers)
     if not check:
         raise ApplyError(

@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from streaming.errors import ApplyError
-from streaming.planning.state import MOVING_KINDS
 from streaming.record.version import PlanVersion, fate_of_proposal
 
 Replicas = tuple[int, ...]
 Place = tuple[str, int]
 """A topic and a partition id."""
-
-WORKING_KINDS: Final = ("topics", "replication_factor", "heal", "rebalance", "rollback", "restore", "election")
-"""Kinds of versions that ask for something on the cluster; the others only record what is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +77,7 @@ class Task:
 
 def waiting(versions: Sequence[PlanVersion], completed: Collection[int]) -> list[int]:
     """The versions that take effect, ask for something, and were not reported as carried out; oldest first."""
-    return [
-        v.plan_version for v in versions if v.effective and v.kind in WORKING_KINDS and v.plan_version not in completed
-    ]
+    return [v.plan_version for v in versions if v.effective and v.means.asks and v.plan_version not in completed]
 
 
 def check_not_stopped(versions: Sequence[PlanVersion]) -> None:
@@ -92,8 +86,8 @@ def check_not_stopped(versions: Sequence[PlanVersion]) -> None:
     Raises:
         ApplyError: it is.
     """
-    last = next((v for v in reversed(versions) if v.kind in ("stop", "resume")), None)
-    if last is not None and last.kind == "stop":
+    last = next((v for v in reversed(versions) if v.means.stopped is not None), None)
+    if last is not None and last.means.stopped:
         raise ApplyError(
             f"{last.cluster_id} is stopped, and no plan of it is carried out: {last.cause}; "
             f"once that is fixed: replica-planner resume {last.cluster_id}",
@@ -128,13 +122,13 @@ def check_may_start(versions: Sequence[PlanVersion], wanted: int) -> None:
 
 def _why_not(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
     number = version.plan_version
-    if version.approval == "proposed":
+    if version.waits_for_approval:
         return fate_of_proposal(version, versions)
     if version.approval == "rejected":
         return f"it records that version {version.base_version} was rejected"
-    if version.kind not in WORKING_KINDS or not version.effective:
+    if not version.means.asks or not version.effective:
         return f"it is of kind {version.kind} and asks for nothing on the cluster"
-    undone = next((v for v in versions if v.kind == "rollback" and v.base_version == number), None)
+    undone = next((v for v in versions if v.means.undoes and v.base_version == number), None)
     return f"it is rolled back by version {undone.plan_version}; carry that out" if undone else ""
 
 
@@ -183,7 +177,7 @@ def _drifted(versions: Iterable[PlanVersion]) -> dict[Place, set[Replicas]]:
     """Where partitions were seen that these versions restore."""
     found: dict[Place, set[Replicas]] = {}
     for version in versions:
-        for place, change in _changes(version).items() if version.kind == "restore" else ():
+        for place, change in _changes(version).items() if version.means.restores else ():
             found.setdefault(place, set()).add(change.before)
     return found
 
@@ -231,7 +225,7 @@ def _task(
 def _newest(versions: Iterable[PlanVersion]) -> dict[Place, _Last]:
     """By partition the last version that changes its replicas."""
     return {
-        place: _Last(version.plan_version, version.kind in MOVING_KINDS, change)
+        place: _Last(version.plan_version, version.means.moves_replicas, change)
         for version in versions
         if version.effective
         for place, change in _changes(version).items()

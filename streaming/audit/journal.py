@@ -21,7 +21,7 @@ from streaming.audit.projections import check_projections
 from streaming.audit.rederive import Batch, ClusterAudit, Difference
 from streaming.history.pruning import Span
 from streaming.history.tables import History
-from streaming.planning.state import MOVING_KINDS
+from streaming.record.kinds import MOVING
 from streaming.record.rows import versions_from_arrow
 from streaming.record.schemas import PLANS
 from streaming.record.version import PlanVersion
@@ -68,7 +68,7 @@ def verify_clusters(history: History, clusters: Sequence[str], processes: int = 
     """Verify clusters one after the other, in as many processes; a long journal is divided among them."""
     plans = history.plans(["app_id", "batch_id", "kind", "events.occurred_at"])
     records = records_of(history, plans, clusters)
-    costs = [_PLANNED if kind in MOVING_KINDS else 1 for kind in plans["kind"].to_pylist()]
+    costs = [_PLANNED if kind in MOVING else 1 for kind in plans["kind"].to_pylist()]
     rows = {
         name: list(group) for name, group in groupby(zip(places(plans), costs, strict=True), key=lambda row: row[0][0])
     }

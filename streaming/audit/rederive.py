@@ -177,7 +177,7 @@ class ClusterAudit:
 
     def _planned(self, work: ClusterWork, batch: Batch, versions: Sequence[PlanVersion]) -> ClusterResult:
         refused = {event.sequence: event.reason for event in self.refused.get(batch, ())}
-        stops = [version for version in versions if version.kind == "stop"]
+        stops = [version for version in versions if version.means.stopped]
         try:
             if not stops and not any(reason.startswith(SET_ASIDE) for reason in refused.values()):
                 return plan_alone(self.state, work, self._find)

@@ -46,7 +46,7 @@ def _check_waits(plan: PlanVersion, versions: Sequence[PlanVersion], digest: str
         InputError: the version does not wait for approval, or the digest is another plan's.
     """
     name = f"version {plan.plan_version} of {plan.cluster_id}"
-    if plan.approval != "proposed":
+    if not plan.waits_for_approval:
         raise InputError(f"{name} does not wait for approval: {_NO_PROPOSAL[plan.approval]}", path=name)
     waiting = proposal_in(versions)
     if waiting is None or waiting.plan_version != plan.plan_version:

@@ -125,7 +125,7 @@ def show(cluster: str, version: int, form: str, forced: bool, conf: str | None, 
 
 def _unhealed(history: History, plan: PlanVersion) -> list[dict[str, Any]]:
     """What a version that could have healed left as it was."""
-    if plan.kind not in ("heal", "rebalance", "membership"):
+    if not plan.means.may_heal:
         return []
     return unhealed_rows(history.state(plan.cluster_id, plan.plan_version), Policy.from_json(plan.policy))
 

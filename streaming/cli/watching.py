@@ -28,7 +28,7 @@ def report_batch(result: BatchResult) -> None:
         }
         _log.info("%s", event_line(event), extra=batch | about | {"place": event.place})
     for version in result.versions:
-        level = logging.ERROR if version.kind == "stop" else logging.INFO
+        level = logging.ERROR if version.means.stopped else logging.INFO
         about = {"cluster_id": version.cluster_id, "plan_version": version.plan_version, "kind": version.kind}
         _log.log(level, "%s", version_line(version), extra=batch | about)
 
@@ -49,7 +49,7 @@ def version_line(version: PlanVersion) -> str:
     if n.before != n.after:
         text += f"; replicas per broker {n.before.replicas_min}..{n.before.replicas_max}"
         text += f" → {n.after.replicas_min}..{n.after.replicas_max}"
-    if version.approval == "proposed":
+    if version.waits_for_approval:
         text += f"; waits for approval, digest {version.digest[:12]}"
     return text
 

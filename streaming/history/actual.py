@@ -8,7 +8,6 @@ what was planned since then waits.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,10 +17,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streaming.history.scanning import kept
-from streaming.planning.state import MOVING_KINDS, ClusterState
+from streaming.planning.state import ClusterState
 from streaming.record.folding import FlatMoves, flat_moves, last_rows, layout_of, places, sizes
+from streaming.record.kinds import MOVING, kinds_where
 from streaming.record.moves import unpadded
-from streaming.record.version import EFFECTIVE, TopicChange
+from streaming.record.rows import in_effect, is_in
+from streaming.record.version import TopicChange
 
 COLUMNS: Final = (
     *("kind", "approval"),
@@ -29,8 +30,10 @@ COLUMNS: Final = (
 )
 """What :func:`actual_state` needs of the journal."""
 
-_SEEING: Final = ("drift", "restore")
-"""Kinds that say where partitions are, also where they take no effect."""
+_DRIFTED: Final = kinds_where(lambda kind: kind.tells_drift and not kind.restores)
+_RESTORING: Final = kinds_where(lambda kind: kind.restores)
+_ELECTING: Final = kinds_where(lambda kind: kind.elects)
+_OBSERVING: Final = kinds_where(lambda kind: kind.observes)
 
 Place = tuple[str, int]
 """A topic and a partition id."""
@@ -66,13 +69,13 @@ def actual_state(planned: ClusterState, plans: pa.Table, reports: pa.Table) -> A
         plans: ``COLUMNS`` of the versions, in their order.
         reports: what executors had reported by then: ``plan_version``, ``state`` and ``details``.
     """
-    table = kept(plans, pc.or_(_is_in(plans["approval"], EFFECTIVE), _is_in(plans["kind"], _SEEING)))
+    table = kept(plans, pc.or_(in_effect(plans), is_in(plans["kind"], (*_DRIFTED, *_RESTORING))))
     moves = flat_moves(table)
     kinds = np.array(table["kind"].to_pylist(), object)[np.searchsorted(table["plan_version"], moves.version)]
-    intended = np.isin(kinds, MOVING_KINDS) & (sizes(moves, "before") > 0)
+    intended = np.isin(kinds, MOVING) & (sizes(moves, "before") > 0)
     is_open = intended.copy()
     is_open[_made(moves, np.flatnonzero(intended), reports)] = False
-    found = is_open & (kinds == "restore")  # where it starts from was seen
+    found = is_open & np.isin(kinds, _RESTORING)  # where it starts from was seen
     facts = (~is_open & ~_silent(moves, kinds)) | found
 
     place = places(moves)
@@ -84,12 +87,8 @@ def actual_state(planned: ClusterState, plans: pa.Table, reports: pa.Table) -> A
 
     since = np.full(int(place.max(initial=-1)) + 1, -1, np.int64)
     since[place[newest]] = newest
-    rows = np.flatnonzero(is_open | (kinds == "drift"))
+    rows = np.flatnonzero(is_open | np.isin(kinds, _DRIFTED))
     return Actual(planned, state, _waiting(moves.take(rows[rows >= since[place[rows]]]), planned, state))
-
-
-def _is_in(column: pa.ChunkedArray, values: Iterable[str]) -> pa.ChunkedArray:
-    return pc.is_in(column, pa.array(values))
 
 
 def _made(moves: FlatMoves, rows: NDArray[np.intp], reports: pa.Table) -> NDArray[np.intp]:
@@ -125,9 +124,9 @@ def _silent(moves: FlatMoves, kinds: NDArray[np.object_]) -> NDArray[np.bool_]:
 
     An election asks for leaders. What is seen without a leader, where it is planned, is still on its way there.
     """
-    silent: NDArray[np.bool_] = kinds == "election"
+    silent: NDArray[np.bool_] = np.isin(kinds, _ELECTING)
     leaderless = np.asarray(moves.moves.field("leader").is_null())
-    rows = np.flatnonzero((kinds == "observation") & leaderless & (sizes(moves, "before") > 0))
+    rows = np.flatnonzero(np.isin(kinds, _OBSERVING) & leaderless & (sizes(moves, "before") > 0))
     if rows.size:
         before, after = (moves.moves.field(side).take(pa.array(rows)).to_pylist() for side in ("before", "after"))
         silent[rows] = [one == other for one, other in zip(before, after, strict=True)]

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from placement.model import NO_BROKER, Int32Array
@@ -20,6 +19,7 @@ from streaming.history.scanning import kept
 from streaming.history.tables import History, some
 from streaming.record.folding import FlatMoves, first_rows, flat_moves, last_rows, places
 from streaming.record.moves import matrices, unpadded
+from streaming.record.rows import in_effect
 from streaming.record.version import EFFECTIVE, MEMBERS, BrokerRecord
 
 _MOVE: Final = ("topic", "partition", "before", "after", "reason", "wave")
@@ -208,7 +208,7 @@ def _lists(replicas: Int32Array) -> list[list[int]]:
 
 
 def _effective(table: pa.Table) -> pa.Table:
-    return kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
+    return kept(table, in_effect(table))
 
 
 def _moves_between(moves: FlatMoves) -> _Between:

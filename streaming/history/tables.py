@@ -23,10 +23,11 @@ from streaming.planning.decisions.decision import moment_text, named
 from streaming.planning.known_loads import KnownLoads
 from streaming.planning.state import ClusterState
 from streaming.record.folding import last_loads, layout_after
+from streaming.record.kinds import kinds_where
 from streaming.record.load_columns import limits_from_rows
-from streaming.record.rows import versions_from_arrow
+from streaming.record.rows import in_effect, is_in, versions_from_arrow
 from streaming.record.schemas import PLANS, PROGRESS, QUARANTINE, Table
-from streaming.record.version import EFFECTIVE, BrokerRecord, PlanVersion, TopicChange
+from streaming.record.version import BrokerRecord, PlanVersion, TopicChange
 
 MAX_NAMED = 10
 
@@ -180,11 +181,11 @@ class History:
         first, last = self._weighed[cluster, as_of]
         for start in range(first, last + 1, _AT_ONCE):
             table = self.plans(["approval", *wanted], Span(cluster, start, min(start + _AT_ONCE - 1, last)))
-            yield kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
+            yield kept(table, in_effect(table))
 
     def _note_weighed(self, cluster: str, as_of: int | datetime | None, heads: pa.Table) -> None:
         """Remember from which version on loads are known, and up to which one was asked; none where they never were."""
-        observed = heads.filter(pc.equal(heads["kind"], "loads"))["plan_version"]
+        observed = heads.filter(is_in(heads["kind"], kinds_where(lambda kind: kind.observes_loads)))["plan_version"]
         both = (observed[0].as_py(), heads["plan_version"][-1].as_py()) if len(observed) else (1, 0)
         self._weighed[cluster, as_of] = both
 
@@ -354,7 +355,7 @@ def _proposed_last(table: pa.Table) -> int | None:
 def _folded(cluster: str, table: pa.Table, noted: Iterable[PlanVersion]) -> ClusterState:
     """The state after versions that stand in their order; ``noted`` are the newest headlines, what is proposed too."""
     state = ClusterState(cluster)
-    table = kept(table, pc.is_in(table["approval"], pa.array(EFFECTIVE)))
+    table = kept(table, in_effect(table))
     details = table.select(["broker_changes", "topic_changes"])
     brokers = [BrokerRecord(**broker) for row in details["broker_changes"].to_pylist() for broker in row]
     topics = {t["topic"]: TopicChange(**t) for row in details["topic_changes"].to_pylist() for t in row}

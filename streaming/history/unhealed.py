@@ -42,6 +42,6 @@ def unhealed_rows(state: ClusterState, policy: Policy) -> list[dict[str, Any]]:
 def _reason(state: ClusterState, needed: int, room: int) -> str:
     if needed > room:
         return f"needs {needed} brokers, {room} can take replicas"
-    if state.proposal is not None and state.proposal.kind in ("heal", "rebalance"):
+    if state.proposal is not None and state.proposal.means.may_heal:
         return f"version {state.proposal.plan_version} waits for approval"
     return "not planned yet: plans and policy say why"

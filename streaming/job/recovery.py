@@ -23,9 +23,10 @@ from streaming.job.projections import PROJECTIONS, Rebuilt
 from streaming.job.tables import Tables
 from streaming.planning.batch import NEVER, Memory, Partial
 from streaming.planning.state import ClusterState
+from streaming.record.kinds import kinds_where
 from streaming.record.load_columns import LOAD_TYPE, limits_from_rows, loads_from_arrow
 from streaming.record.moves import Matrices, TopicMoves, encoded, no_replicas, roles_lookup
-from streaming.record.rows import refuse_newer, versions_from_arrow
+from streaming.record.rows import is_in, refuse_newer, still_stopped, versions_from_arrow
 from streaming.record.schemas import (
     ASSIGNMENTS,
     BROKER_LIMITS,
@@ -230,15 +231,14 @@ def _deadlines(journal: pa.Table) -> dict[str, datetime]:
     for cluster, changed in zip(ordered["cluster_id"].to_pylist(), ordered["broker_changes"].to_pylist(), strict=True):
         for broker in changed:
             brokers[cluster, broker["broker_id"]] = broker["deadline"]
-    settling = ordered.filter(pc.is_in(ordered["kind"], pa.array(["loads", "rebalance", "stop"])))
+    settling = ordered.filter(is_in(ordered["kind"], kinds_where(lambda kind: kind.sets_load_deadline)))
     loads = dict(zip(settling["cluster_id"].to_pylist(), settling["load_deadline"].to_pylist(), strict=True))
     earliest: dict[str, datetime] = {}
     for cluster, deadline in [*((name, found) for (name, _), found in brokers.items()), *loads.items()]:
         if deadline is not None:
             earliest[cluster] = min(deadline, earliest.get(cluster, deadline))
-    halted = journal.filter(pc.is_in(journal["kind"], pa.array(["stop", "resume"]))).sort_by("plan_version")
-    kinds = dict(zip(halted["cluster_id"].to_pylist(), halted["kind"].to_pylist(), strict=True))
-    return {cluster: deadline for cluster, deadline in earliest.items() if kinds.get(cluster) != "stop"}
+    stopped = set(still_stopped(journal)["cluster_id"].to_pylist())
+    return {cluster: deadline for cluster, deadline in earliest.items() if cluster not in stopped}
 
 
 def find_version(spark: SparkSession, tables: Tables, cluster_id: str, plan_version: int) -> PlanVersion | None:

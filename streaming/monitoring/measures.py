@@ -73,8 +73,8 @@ def measure(result: BatchResult, finished_at: datetime, seconds: float, upkeep: 
         events=Counter(record.outcome for record in records),
         plans=Counter(version.kind for version in result.versions),
         moved_replicas=sum(version.numbers.moved_replicas for version in result.versions),
-        stopped={version.cluster_id: version.cause for version in result.versions if version.kind == "stop"},
-        resumed=[version.cluster_id for version in result.versions if version.kind == "resume"],
+        stopped={version.cluster_id: version.cause for version in result.versions if version.means.stopped},
+        resumed=[version.cluster_id for version in result.versions if version.means.stopped is False],
         upkeep=upkeep,
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from streaming.record.rows import still_stopped
 
 
 def stopped_clusters(plans: pa.Table) -> dict[str, str]:
@@ -12,6 +13,5 @@ def stopped_clusters(plans: pa.Table) -> dict[str, str]:
     Args:
         plans: columns ``cluster_id``, ``plan_version``, ``kind`` and ``cause`` of the journal, in any order.
     """
-    marks = plans.filter(pc.is_in(plans["kind"], pa.array(["stop", "resume"]))).sort_by("plan_version")
-    last = {row["cluster_id"]: row for row in marks.to_pylist()}
-    return {cluster: row["cause"] for cluster, row in sorted(last.items()) if row["kind"] == "stop"}
+    rows = still_stopped(plans).select(["cluster_id", "cause"]).sort_by("cluster_id").to_pylist()
+    return {row["cluster_id"]: row["cause"] for row in rows}

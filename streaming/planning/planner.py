@@ -59,7 +59,6 @@ from streaming.record.loads import BrokerLimits
 from streaming.record.moves import TopicMoves, change_of, digest
 from streaming.record.seal import seal_of
 from streaming.record.version import (
-    ASIDE,
     HELD,
     SET_ASIDE,
     SUSPECT,
@@ -69,9 +68,6 @@ from streaming.record.version import (
     Numbers,
     PlanVersion,
 )
-
-_COLLECTED: Final = ("topics", "membership", "loads")
-"""Kinds that move nothing: several in a row share a version."""
 
 SOFTWARE_VERSION: Final = distribution_version("replica-planner")
 
@@ -249,22 +245,22 @@ class ClusterPlanner:
             fact = replace(decision, kind="membership", moves=(), numbers=None, approval="not_required", digest="")
             self._accept(fact, events)
             decision, events = replace(decision, brokers=()), []
-        if self._open and (decision.kind not in _COLLECTED or decision.kind != self._open[0].kind):
+        if self._open and (not decision.means.is_shared or decision.kind != self._open[0].kind):
             self._close()
         if not self._open:
             # It exists from now on, whatever joins it: events that name it come to the same however batches are cut.
             self.state.version += 1
             self._open_balance = self.state.balance()
-        if decision.approval in ("not_required", "approved"):
+        if decision.effective:
             decision = self._forgetting(decision)
             self.state.apply(decision.brokers, decision.topics, decision.moves)
             self.state.loads.take(decision.loads, decision.limits)
-        if decision.kind in ("loads", "rebalance", "stop"):
+        if decision.means.sets_load_deadline:
             self.state.load_deadline = decision.load_deadline
         self._open.append(decision)
         self._open_events += events
         self.state.remember(events)
-        if decision.kind not in _COLLECTED:
+        if not decision.means.is_shared:
             self._close()
 
     def _forgetting(self, decision: Decision) -> Decision:
@@ -342,13 +338,7 @@ class ClusterPlanner:
     def _superseded(self, decision: Decision) -> int | None:
         """The proposal that can no longer be approved once this version is there."""
         waiting = self.state.proposal
-        if (
-            waiting is None
-            or decision.approval == "reported"
-            or decision.kind in ASIDE
-            or (decision.kind == "observation" and not decision.changes_replicas)
-            or decision.base_version == waiting.plan_version
-        ):
+        if waiting is None or decision.leaves_proposals or decision.base_version == waiting.plan_version:
             return None
         return waiting.plan_version
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -15,24 +15,21 @@ from streaming.planning.in_sync import brokers_up
 from streaming.record.moves import change_of, digest
 from streaming.record.version import MEMBERS, BrokerRecord, PlanVersion
 
-CHECKED_KINDS: Final = ("heal", "rebalance", "replication_factor", "rollback", "restore")
-"""Kinds whose moves must satisfy the independent check; topics may be placed as Kafka would, or by hand."""
-
 
 def check_moves(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Verification:
     """Check the moves of a version against the brokers as they are with the version's changes.
 
     Which replicas were in the ISR is not part of a version: those on brokers that were up count as in sync.
     """
-    if version.kind not in CHECKED_KINDS or version.approval in ("rejected", "reported"):
+    if not version.means.moves_replicas or version.approval in ("rejected", "reported"):
         return Verification((), 0)
     change = change_of(version.moves)
     members = [b for b in sorted(brokers, key=lambda b: b.broker_id) if b.state in MEMBERS]
     in_sync = np.where(np.isin(change.before, brokers_up(members)), change.before, NO_BROKER).astype(np.int32)
-    if version.kind in ("rollback", "restore"):
+    if not version.means.is_planned:
         return check_as_said(change, members, in_sync)
     held = {b.broker_id for b in members if b.state == "failed"}
-    factors = factors_after(change) if version.kind == "replication_factor" else {}
+    factors = factors_after(change) if version.means.changes_factor else {}
     known = [b.to_core() for b in members]
     terms: dict[str, Any] = {"replication_factors": factors, "in_sync": in_sync, "partial": True}
     found = verify_moves(change, known, exclude_brokers=held, **terms)

@@ -38,10 +38,6 @@ OVERHEAD: Final = 600
 SEEN_OVERHEAD: Final = 150
 """Bytes for an event id in a set; measured with UUIDs."""
 
-
-MOVING_KINDS: Final = ("heal", "rebalance", "replication_factor", "rollback", "restore")
-"""Kinds of versions that ask for replicas to be moved."""
-
 _MOVING_KEPT: Final = 10
 _DRIFTS_KEPT: Final = 20
 
@@ -156,20 +152,20 @@ class ClusterState:
             self._settle(version.fold)
         self.remember(version.events)
         if not version.leaves_proposals:
-            self.proposal = version if version.approval == "proposed" else None
-        if version.effective and version.kind in MOVING_KINDS:
+            self.proposal = version if version.waits_for_approval else None
+        if version.effective and version.means.moves_replicas:
             self.moving = (version.plan_version, *self.moving[: _MOVING_KEPT - 1])
-        if version.kind in ("drift", "restore"):
+        if version.means.tells_drift:
             self.drifts = (version.plan_version, *self.drifts[: _DRIFTS_KEPT - 1])
             if self.told is not None:
                 told = self.told | drift_in(version)
                 self.told = {place: drift for place, drift in told.items() if drift.version in self.drifts}
-        if version.kind == "claim":
+        if version.means.claims:
             self.claims[version.base_version] = version.plan_version
-        if version.kind in ("loads", "rebalance", "stop"):
+        if version.means.sets_load_deadline:
             self.load_deadline = version.load_deadline
-        if version.kind in ("stop", "resume"):
-            self.stopped = version.cause if version.kind == "stop" else ""
+        if version.means.stopped is not None:
+            self.stopped = version.cause if version.means.stopped else ""
 
     def digests(self) -> FoldDigests:
         """What proves that a projection has exactly this; what changed since the last time is hashed."""
@@ -315,7 +311,7 @@ class ClusterState:
 def drift_in(version: PlanVersion) -> dict[tuple[str, int], Drift]:
     """What a version of kind ``drift`` or ``restore`` says of partitions, by topic and partition id."""
     rows = [(block.topic, *row[:3]) for block in version.moves for row in block.rows()]
-    if version.kind == "restore":
+    if version.means.restores:
         way: Literal["planned", "proposed"] = "planned" if version.effective else "proposed"
         return {(t, p): Drift(planned, seen, version.plan_version, way) for t, p, seen, planned in rows}
     return {(t, p): Drift(planned, seen, version.plan_version) for t, p, planned, seen in rows}

@@ -9,8 +9,10 @@ from itertools import accumulate, chain, groupby, islice, repeat
 from typing import Any, get_args
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streaming.errors import JobError
+from streaming.record.kinds import MEANINGS, kinds_where
 from streaming.record.load_columns import limits_from_rows, limits_to_arrow, loads_from_arrow, loads_to_arrow
 from streaming.record.loads import count
 from streaming.record.moves import from_arrow, to_arrow
@@ -25,12 +27,12 @@ from streaming.record.schemas import (
     TOPIC_CHANGE_TYPE,
 )
 from streaming.record.version import (
+    EFFECTIVE,
     Approval,
     Balance,
     BrokerRecord,
     EventRecord,
     FoldDigests,
-    Kind,
     LoadNumbers,
     Numbers,
     PlanVersion,
@@ -186,10 +188,29 @@ def refuse_newer(table: pa.Table) -> None:
 
 
 _WORDS = {
-    "kind": frozenset(get_args(Kind)),
+    "kind": frozenset(MEANINGS),
     "approval": frozenset(get_args(Approval)),
     "outcome": frozenset(OUTCOMES),
 }
+
+
+def in_effect(plans: pa.Table) -> pa.ChunkedArray:
+    """Which rows of ``plans`` have moves that are part of the state."""
+    return is_in(plans["approval"], EFFECTIVE)
+
+
+def still_stopped(plans: pa.Table) -> pa.Table:
+    """The rows of ``plans`` that stopped a cluster and that no row follows which resumes it."""
+    marks = plans.filter(is_in(plans["kind"], kinds_where(lambda kind: kind.stopped is not None)))
+    marks = marks.sort_by("plan_version")
+    last = {cluster: row for row, cluster in enumerate(marks["cluster_id"].to_pylist())}
+    marks = marks.take(pa.array(last.values(), pa.int64()))
+    return marks.filter(is_in(marks["kind"], kinds_where(lambda kind: bool(kind.stopped))))
+
+
+def is_in(column: pa.ChunkedArray, words: Iterable[str]) -> pa.ChunkedArray:
+    """Which values of a column are among some words."""
+    return pc.is_in(column, pa.array(words, pa.string()))
 
 
 def versions_from_arrow(table: pa.Table) -> Iterator[PlanVersion]:

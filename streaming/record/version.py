@@ -9,31 +9,12 @@ from typing import Final, Literal, NamedTuple
 
 from placement import Broker
 from streaming.events import Outcome
+from streaming.record.kinds import MEANINGS, Kind, Meaning
 from streaming.record.loads import BrokerLimits, TopicLoads
 from streaming.record.moves import TopicMoves
 
-Kind = Literal[
-    "topics",
-    "replication_factor",
-    "membership",
-    "heal",
-    "rebalance",
-    "election",
-    "observation",
-    "rollback",
-    "rejection",
-    "drift",
-    "restore",
-    "stop",
-    "resume",
-    "loads",
-    "claim",
-]
 Approval = Literal["not_required", "proposed", "approved", "rejected", "reported"]
 BrokerStatus = Literal["alive", "failed", "dead", "draining", "gone"]
-
-ASIDE: Final = ("loads", "claim")
-"""Kinds of versions that concern no proposal."""
 
 HELD: Final = "held: "
 """Begins the reason of an event that arrived while its cluster was stopped; it may be sent again."""
@@ -193,9 +174,14 @@ class PlanVersion:
     fold: FoldDigests = NO_DIGESTS
 
     @property
+    def means(self) -> Meaning:
+        """What versions of its kind do."""
+        return MEANINGS[self.kind]
+
+    @property
     def only_observes(self) -> bool:
         """Whether it records who leads and who is in sync, and nothing else: there are many such versions."""
-        return self.kind == "observation" and not self.numbers.partitions_changed
+        return self.means.observes and not self.numbers.partitions_changed
 
     @property
     def leaves_proposals(self) -> bool:
@@ -203,11 +189,13 @@ class PlanVersion:
 
         What was seen of leaders and ISR leaves it; where replicas were seen elsewhere, ``supersedes`` names it.
         """
-        return self.approval == "reported" or self.kind in ASIDE or self._only_observed
+        found_no_change = self.means.observes and self.supersedes is None
+        return self.approval == "reported" or self.means.is_aside or found_no_change
 
     @property
-    def _only_observed(self) -> bool:
-        return self.kind == "observation" and self.supersedes is None
+    def waits_for_approval(self) -> bool:
+        """Whether it is a proposal; whether that still stands, later versions say."""
+        return self.approval == "proposed"
 
     @property
     def effective(self) -> bool:
@@ -218,7 +206,7 @@ class PlanVersion:
 def proposal_in(versions: Sequence[PlanVersion]) -> PlanVersion | None:
     """The version that waits for approval, of a cluster's versions, oldest first."""
     last = next((version for version in reversed(versions) if not version.leaves_proposals), None)
-    return last if last is not None and last.approval == "proposed" else None
+    return last if last is not None and last.waits_for_approval else None
 
 
 def fate_of_proposal(version: PlanVersion, versions: Sequence[PlanVersion]) -> str:
@@ -229,7 +217,7 @@ def fate_of_proposal(version: PlanVersion, versions: Sequence[PlanVersion]) -> s
             if later.approval == "approved":
                 return f"it was approved as version {later.plan_version}; carry that out"
             return f"it was rejected by version {later.plan_version}"
-        if later.supersedes == number and later.kind == "observation":
+        if later.supersedes == number and later.means.observes:
             return f"since version {later.plan_version} the cluster is not as it was planned for: {later.cause}"
         if later.supersedes == number:
             return f"it is superseded by version {later.plan_version}, which came before it was approved"

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from placement import Load
@@ -21,7 +20,8 @@ from streaming.history.unhealed import unhealed_rows
 from streaming.planning.state import ClusterState
 from streaming.record.folding import flat_moves
 from streaming.record.moves import canonical, load_after, matrices
-from streaming.record.version import EFFECTIVE, MEMBERS, Balance, BrokerRecord, PlanVersion, fate_of_proposal
+from streaming.record.rows import in_effect
+from streaming.record.version import MEMBERS, Balance, BrokerRecord, PlanVersion, fate_of_proposal
 from streaming.report.weights import load_data
 
 LONGEST_TIMELINE: Final = 200
@@ -54,7 +54,7 @@ def report_data(history: History, cluster: str, version: int | None) -> dict[str
     return {
         "cluster": cluster,
         "now": _now(history, headlines[-1]),
-        "plan": _plan(plan) | {"fate": fate_of_proposal(plan, headlines) if plan.approval == "proposed" else ""},
+        "plan": _plan(plan) | {"fate": fate_of_proposal(plan, headlines) if plan.waits_for_approval else ""},
         "brokers": [
             {"id": b.broker_id, "rack": b.rack or "no rack", "state": b.state, "capacity": b.capacity} for b in brokers
         ],
@@ -166,7 +166,7 @@ def _timeline(history: History, cluster: str, headlines: list[PlanVersion]) -> d
     start = history.state(cluster, first - 1).load if first > 1 else Load.empty()
     columns = ["approval", *(f"moves.{part}" for part in ("topic", "partition", "before", "after"))]
     table = history.plans(columns, Span(cluster, first, last))
-    changes = _changes(table.filter(pc.is_in(table["approval"], pa.array(EFFECTIVE))))
+    changes = _changes(table.filter(in_effect(table)))
     return {
         "start": [[int(b), int(r), int(n)] for b, r, n in zip(start.ids, start.replicas, start.leaders, strict=True)],
         "versions": [

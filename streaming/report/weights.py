@@ -13,7 +13,7 @@ from streaming.config import Policy
 from streaming.history.tables import History
 from streaming.planning.by_load import Standing, located
 from streaming.planning.decisions.loads import cluster_standing, known_loads
-from streaming.planning.state import MOVING_KINDS, ClusterState
+from streaming.planning.state import ClusterState
 from streaming.record.moves import moved_rows
 from streaming.record.version import PlanVersion
 
@@ -29,7 +29,7 @@ def load_data(history: History, before: ClusterState, plan: PlanVersion) -> dict
     None where no loads were known, or nothing that is there is moved. ``before`` is the cluster before the plan; it
     takes over the brokers that changed with it.
     """
-    if plan.kind not in MOVING_KINDS or not plan.moves:
+    if not plan.means.moves_replicas or not plan.moves:
         return None
     before.apply(plan.broker_changes, (), ())
     before.loads = history.loads(plan.cluster_id, plan.plan_version)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +15,6 @@ from streaming.planning.soundness import check_as_said
 from streaming.planning.state import ClusterState, balance_on
 from streaming.record.moves import TopicMoves, change_of, load_after, moved_replicas
 from streaming.record.version import Numbers, PlanVersion
-
-_UNDOABLE: Final = ("heal", "rebalance", "replication_factor", "rollback", "observation")
 
 
 def plan_approved(state: ClusterState, event: PlanApproved) -> Answer:
@@ -88,7 +84,7 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
     """
     _check_version(state, event.plan_version)
     version = history(state.cluster_id, event.plan_version)
-    if version is None or not version.effective or version.kind not in _UNDOABLE or not version.moves:
+    if version is None or not version.effective or not version.means.can_be_undone or not version.moves:
         raise RejectedEvent(f"version {event.plan_version} moved no replicas that could be moved back")
     if version.digest != event.digest:
         raise RejectedEvent(f"digest {event.digest!r} is not that of version {event.plan_version}: {version.digest}")

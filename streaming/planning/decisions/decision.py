@@ -13,12 +13,13 @@ import numpy as np
 
 from placement import LoadReport, Replan, Unhealed
 from streaming.planning.state import ClusterState, balance_on
+from streaming.record.kinds import MEANINGS, Kind, Meaning
 from streaming.record.loads import BrokerLimits, TopicLoads
 from streaming.record.moves import TopicMoves, load_after
 from streaming.record.version import (
+    EFFECTIVE,
     Approval,
     BrokerRecord,
-    Kind,
     LoadNumbers,
     Numbers,
     PlanVersion,
@@ -44,7 +45,23 @@ class Decision:
     load_deadline: datetime | None = None
 
     @property
-    def changes_replicas(self) -> bool:
+    def means(self) -> Meaning:
+        """What versions of its kind do."""
+        return MEANINGS[self.kind]
+
+    @property
+    def effective(self) -> bool:
+        """Whether it becomes part of the state; a proposal does not."""
+        return self.approval in EFFECTIVE
+
+    @property
+    def leaves_proposals(self) -> bool:
+        """Whether a proposal that waits for approval can still be approved after it."""
+        found_no_change = self.means.observes and not self._changes_replicas
+        return self.approval == "reported" or self.means.is_aside or found_no_change
+
+    @property
+    def _changes_replicas(self) -> bool:
         """Whether a partition is to have other replicas than before, or is new, or gone."""
         return any(not np.array_equal(block.before, block.after) for block in self.moves)
 

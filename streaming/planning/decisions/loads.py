@@ -142,7 +142,7 @@ def loads_settled(state: ClusterState, policy: Policy) -> Decision:
     settled = f"loads settled at {moment_text(state.load_deadline)}"
     if not goes_by_load(state, policy):
         return Decision("loads", f"{settled}; policy: no plan by load")
-    waiting = state.proposal if state.proposal and state.proposal.kind == "rebalance" else None
+    waiting = state.proposal if state.proposal and state.proposal.means.rebalances else None
     try:
         now = cluster_standing(state, policy, waiting.moves if waiting else ())
     except PlacementError as error:

@@ -16,8 +16,9 @@ from streaming.planning.by_load import band_of, loads_of
 from streaming.planning.decisions.decision import Answer, Decision, NoEffect, numbers_of, unhealed_text
 from streaming.planning.in_sync import replicas_in_sync
 from streaming.planning.state import ClusterState
+from streaming.record.kinds import Kind
 from streaming.record.moves import moves_of
-from streaming.record.version import MEMBERS, BrokerRecord, Kind
+from streaming.record.version import MEMBERS, BrokerRecord
 
 
 class NoRoomError(PlacementError):
