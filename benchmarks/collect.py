@@ -19,7 +19,6 @@ from kafka import KafkaAdminClient
 
 from examples.local_kafka import LocalKafka
 from examples.local_kafka.cluster import SESSION_TIMEOUT
-from streaming.amounts import parse_duration
 from streaming.collect.collector import Collector, watch
 from streaming.collect.loads import observed
 from streaming.collect.measuring import Look, look_at_loads
@@ -103,7 +102,7 @@ def look(admin: KafkaAdminClient) -> Look:
 
 
 def main() -> None:
-    interval = parse_duration(parse_config("", "built-in").collect.interval).total_seconds()
+    interval = parse_config("", "built-in").collect.interval.seconds
     with tempfile.TemporaryDirectory() as folder, LocalKafka(Path(folder) / "kafka", RACKS) as kafka:
         connection, told, stop = Connection.to(kafka.bootstrap_servers(), Kafka()), Told(), threading.Event()
         with Collector(connection, "east", f"{folder}/state", told.take) as collector, connection.admin() as admin:

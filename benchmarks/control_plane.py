@@ -52,7 +52,7 @@ class Bench:
         checkpoint = Path(self.config.job.checkpoint)
         checkpoint.mkdir(parents=True)
         (checkpoint / "metadata").write_text('{"id": "benchmark"}')
-        Tables(self.config.tables.root).create(spark, self.config.tables.window)
+        Tables(self.config.tables.root).create(spark, self.config.tables.audit_window.time)
         self.batches = MicroBatches(self.config)
         self.events = 0
         self.batch_id = -1

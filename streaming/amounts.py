@@ -1,10 +1,9 @@
-"""Durations and amounts of bytes as people write and read them, in conf, on the command line and on the screen."""
+"""Durations and amounts of bytes as people write and read them, in conf and on the screen."""
 
 from __future__ import annotations
 
 import re
 from datetime import timedelta
-from functools import lru_cache
 from typing import Final
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -14,7 +13,6 @@ _BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(KB|MB|GB|TB)")
 _LONGEST: Final = timedelta(days=3650)
 
 
-@lru_cache(maxsize=64)
 def parse_duration(text: str) -> timedelta:
     """Read a duration such as ``500ms``, ``30 s``, ``30m``, ``2h`` or ``7d``.
 
@@ -42,16 +40,73 @@ def parse_bytes(text: str) -> int:
     return int(float(match[1]) * _BYTE_UNITS[match[2]])
 
 
-def positive_bytes(text: str) -> int:
-    """Read an amount of bytes that is not nothing.
+class Written:
+    """A value as somebody wrote it: the text stays, because a policy is recorded as it was written."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and str(other) == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+class Duration(Written):
+    """A duration, read when it is made.
 
     Raises:
-        ValueError: not a number with a unit, or less than a byte.
+        ValueError: as :func:`parse_duration`.
     """
-    amount = parse_bytes(text)
-    if not amount:
-        raise ValueError(f"{text!r} is nothing: write at least '1KB'")
-    return amount
+
+    __slots__ = ("time",)
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.time: Final = parse_duration(text)
+
+    @property
+    def seconds(self) -> float:
+        """Its length in seconds."""
+        return self.time.total_seconds()
+
+
+class ByteAmount(Written):
+    """An amount of bytes, read when it is made.
+
+    Raises:
+        ValueError: as :func:`parse_bytes`.
+    """
+
+    __slots__ = ("bytes",)
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.bytes: Final = parse_bytes(text)
+
+
+class PositiveByteAmount(ByteAmount):
+    """An amount of bytes that is not nothing.
+
+    Raises:
+        ValueError: as :func:`parse_bytes`, or less than a byte.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        if not self.bytes:
+            raise ValueError(f"{text!r} is nothing: write at least '1KB'")
 
 
 def bytes_text(amount: float) -> str:

@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from streaming import config
+from streaming.amounts import Duration, Written
 from streaming.cli import cli
 from streaming.events import EVENT_TYPES
 from streaming.record.comments import COLUMN_COMMENTS, TABLE_COMMENTS
@@ -66,6 +67,8 @@ def type_text(kind: Any) -> str:  # noqa: PLR0911 - one case a kind of type
         return "object"
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         return "object"
+    if isinstance(kind, type) and issubclass(kind, Written):
+        return "duration" if issubclass(kind, Duration) else "amount of bytes"
     names = {str: "text", int: "whole number", float: "number", bool: "true or false", Any: "anything"}
     return names.get(kind, getattr(kind, "__name__", str(kind)))
 
@@ -78,7 +81,7 @@ def default_text(field: msgspec.structs.FieldInfo) -> str:
     if isinstance(value, msgspec.Struct) or value is None or value in ({}, ()):
         return "-"
     shown = list(value) if isinstance(value, tuple) else value
-    return f"`{msgspec.json.encode(shown).decode()}`"
+    return f"`{msgspec.json.encode(shown, enc_hook=str).decode()}`"
 
 
 def _sentences(cls: type[Any]) -> str:

@@ -13,10 +13,9 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import msgspec
-
 from streaming.audit.comparison import NotTheSame, compare_refused, compare_versions
 from streaming.config import Policy
+from streaming.errors import JobError
 from streaming.events import Line, decode
 from streaming.planning.batch import ClusterResult, ClusterWork, plan_alone
 from streaming.planning.planner import SOFTWARE_VERSION, ClusterPlanner
@@ -173,7 +172,7 @@ class ClusterAudit:
         batch_time = versions[0].created_at
         now = min(self.newest.get(batch, batch_time), batch_time)
         lines = [_line(event) for event in self._events(batch, versions) if event.outcome != "duplicate"]
-        return ClusterWork(self.cluster_id, lines, now, batch_time, _policy(versions[0].policy))
+        return ClusterWork(self.cluster_id, lines, now, batch_time, _policy(versions[0]))
 
     def _planned(self, work: ClusterWork, batch: Batch, versions: Sequence[PlanVersion]) -> ClusterResult:
         refused = {event.sequence: event.reason for event in self.refused.get(batch, ())}
@@ -243,8 +242,8 @@ def _line(record: EventRecord) -> Line:
     return line
 
 
-def _policy(text: str) -> Policy:
+def _policy(version: PlanVersion) -> Policy:
     try:
-        return Policy.from_json(text)
-    except msgspec.MsgspecError as error:
-        raise NotTheSame(f"its policy cannot be read: {error}", text) from error
+        return version.known_policy
+    except JobError as error:
+        raise NotTheSame(f"its policy cannot be read: {error.__cause__}", version.policy) from error

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.amounts import parse_duration
 from streaming.cli.main import conf_option
 from streaming.config import Config, load_config
 
@@ -49,7 +48,7 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
 
     log_to_screen(config.monitoring.log)
     connection = Connection.to(bootstrap_server, config.kafka)
-    pause = interval or parse_duration(config.collect.interval).total_seconds()
+    pause = interval or config.collect.interval.seconds
     hand_over = partial(deliver, config.source)
     loads = partial(LoadWatch, settings=config.collect, deliver=hand_over, say=say) if config.collect.loads else None
     with (

@@ -75,7 +75,7 @@ def _judged(config: Config, max_silence: float | None, longest_batch: timedelta)
             path=config.tables.root,
         )
     folder = "://" not in config.tables.root
-    patience = max(timedelta(seconds=_PATIENCE), _TRIGGERS * config.interval)
+    patience = max(timedelta(seconds=_PATIENCE), _TRIGGERS * config.job.interval.time)
     return judge(
         read_heartbeat(path),
         writer_of(config.tables.root) if folder else None,

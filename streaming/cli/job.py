@@ -205,7 +205,7 @@ def maintain(conf: str | None) -> None:
 
     spark, tables = spark_session("replica-planner maintain", settings=config.spark), Tables(config.tables.root)
     try:
-        tables.create(spark, config.tables.window)  # those that an earlier release did not know
+        tables.create(spark, config.tables.audit_window.time)  # those that an earlier release did not know
         for sentence in maintain_tables(spark, tables):
             click.echo(sentence)
     except Exception as error:

@@ -11,7 +11,7 @@ from placement.model import NO_BROKER
 from streaming.cli.main import conf_option, json_option
 from streaming.cli.render import plan_table, print_json, print_table, version_numbers
 from streaming.cli.weights import broker_loads, bytes_of_moves, load_table
-from streaming.config import Policy, load_config
+from streaming.config import load_config
 from streaming.events import Outcome
 from streaming.history.actual import Actual
 from streaming.history.health import counts, topic_health
@@ -127,7 +127,7 @@ def _unhealed(history: History, plan: PlanVersion) -> list[dict[str, Any]]:
     """What a version that could have healed left as it was."""
     if not plan.means.may_heal:
         return []
-    return unhealed_rows(history.state(plan.cluster_id, plan.plan_version), Policy.from_json(plan.policy))
+    return unhealed_rows(history.state(plan.cluster_id, plan.plan_version), plan.known_policy)
 
 
 def _check_carried_out(history: History, plan: PlanVersion) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from kafka import KafkaAdminClient
 from msgspec.structs import replace
 
-from streaming.amounts import parse_duration
 from streaming.collect.loads import observed
 from streaming.collect.measuring import look_at_loads
 from streaming.collect.memory import Deliver, LoadMemory, MemoryFile, as_lines, next_moment
@@ -40,7 +39,7 @@ class LoadWatch:
         assert settings.loads is not None
         self._cluster_id = cluster_id
         self._settings = settings
-        self._every = parse_duration(settings.loads).total_seconds()
+        self._every = settings.loads.seconds
         self._deliver = deliver
         self._say = say
         self._said: frozenset[str] = frozenset()

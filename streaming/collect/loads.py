@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from streaming.amounts import parse_bytes
+from streaming.amounts import ByteAmount
 from streaming.collect.ids import identified
 from streaming.collect.measuring import Look, PartitionMeasure, TopicMeasure
 from streaming.collect.rates.values import Rate, Rates
@@ -147,9 +147,9 @@ def _limits(log_dirs: Mapping[int, LogDirs], capacities: Capacities) -> Iterator
             yield limits
 
 
-def _amount(own: str | None, general: str | None) -> int | None:
-    text = general if own is None else own
-    return None if text is None else parse_bytes(text)
+def _amount(own: ByteAmount | None, general: ByteAmount | None) -> int | None:
+    found = general if own is None else own
+    return None if found is None else found.bytes
 
 
 def _disks(found: LogDirs) -> list[ObservedLogDir] | None:

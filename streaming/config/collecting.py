@@ -7,23 +7,17 @@ from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct, field
 
-from streaming.amounts import parse_bytes, parse_duration
+from streaming.amounts import ByteAmount, Duration
 from streaming.config.kinds import Text
 
 
 class Capacity(Struct, frozen=True, forbid_unknown_fields=True):
     """What a broker can take, as far as that is known: bytes, bytes a second, CPU in hundredths of a byte a second."""
 
-    disk: str | None = None
-    bytes_in: str | None = None
-    bytes_out: str | None = None
+    disk: ByteAmount | None = None
+    bytes_in: ByteAmount | None = None
+    bytes_out: ByteAmount | None = None
     cpu: Annotated[int, Meta(ge=0, le=2**50)] | None = None
-
-    def __post_init__(self) -> None:
-        """Reject amounts that cannot be read, while file and key are still known."""
-        for amount in (self.disk, self.bytes_in, self.bytes_out):
-            if amount is not None:
-                parse_bytes(amount)
 
 
 class Capacities(Capacity, frozen=True, forbid_unknown_fields=True):
@@ -33,7 +27,6 @@ class Capacities(Capacity, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Reject names that are no broker ids."""
-        super().__post_init__()
         for name in self.brokers:
             if not name.isdecimal():
                 raise ValueError(f"brokers.{name}: {name!r} is not a broker id")
@@ -58,11 +51,10 @@ class PrometheusRates(Struct, frozen=True, forbid_unknown_fields=True, tag="prom
     bytes_in: Text | None = None
     bytes_out: Text | None = None
     token_file: Text | None = None
-    timeout: str = "5s"
+    timeout: Duration = Duration("5s")
 
     def __post_init__(self) -> None:
         """Reject what could not be asked, and passwords, while file and key are still known."""
-        parse_duration(self.timeout)
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("url is not an address: write it as in 'http://localhost:9090'")
@@ -79,15 +71,9 @@ class Collect(Struct, frozen=True, forbid_unknown_fields=True):
     cluster itself does not. Without rates of what is read, ``bytes_out_per_byte_in`` may say how often.
     """
 
-    interval: str = "400ms"
+    interval: Duration = Duration("400ms")
     state: Text = ".data/collect"
-    loads: str | None = None
+    loads: Duration | None = None
     bytes_out_per_byte_in: Annotated[float, Meta(ge=0, le=1000)] | None = None
     capacities: Capacities = field(default_factory=Capacities)
     rates: CsvRates | PrometheusRates | None = None
-
-    def __post_init__(self) -> None:
-        """Reject durations that cannot be read, while file and key are still known."""
-        parse_duration(self.interval)
-        if self.loads is not None:
-            parse_duration(self.loads)

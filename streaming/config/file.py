@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import tomllib
-from datetime import timedelta
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
 
-from streaming.amounts import parse_duration
 from streaming.config.collecting import Collect
+from streaming.config.kinds import T, convert
 from streaming.config.policy import Policy
 from streaming.config.running import Job, Monitoring, Tables
 from streaming.config.sources import FilesSource, Kafka, KafkaSource, Source
@@ -35,7 +33,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     spark: dict[str, str] = field(default_factory=dict)
 
 
-class Config(Struct, frozen=True, dict=True):
+class Config(Struct, frozen=True):
     """A conf file that has been read: every value checked, defaults filled in."""
 
     source: Source
@@ -58,11 +56,6 @@ class Config(Struct, frozen=True, dict=True):
         if not isinstance(self.source, FilesSource) or "://" in self.source.path + self.job.checkpoint:
             return None
         return self.source
-
-    @cached_property
-    def interval(self) -> timedelta:
-        """The time between two micro-batches."""
-        return parse_duration(self.job.interval)
 
 
 def load_config(path: str | Path | None = None) -> Config:
@@ -127,9 +120,9 @@ def _with_security(source: Source, kafka: Kafka) -> Source:
     return source
 
 
-def _convert(document: Any, into: Any, path: str, prefix: str) -> Any:
+def _convert(document: Any, into: type[T], path: str, prefix: str) -> T:
     try:
-        return msgspec.convert(document, into)
+        return convert(document, into)
     except msgspec.ValidationError as error:
         reason, _, where = str(error).partition(" - at `$")
         key = f"{prefix}{where.rstrip('`')}".strip(".")

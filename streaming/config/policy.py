@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
 
-from streaming.amounts import parse_bytes, parse_duration
-from streaming.config.kinds import BrokerId, Count, Text
+from streaming.amounts import ByteAmount, Duration
+from streaming.config.kinds import BrokerId, Count, Text, convert
 
 Leaders = Literal["even", "keep", "everywhere"]
 Gated = Literal["topics", "heal", "rebalance", "replication_factor", "restore"]
@@ -34,37 +33,28 @@ class LoadPolicy(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     plan: bool = False
-    every: str = "1h"
+    every: Duration = Duration("1h")
     weight: Annotated[float, Meta(ge=0.001, le=1)] = 0.2
     step: Annotated[float, Meta(ge=0.0001, le=0.5)] = 0.01
     on_skew: Literal["nothing", "rebalance"] = "nothing"
     trigger: float = 0.15
     settle: float = 0.09
     exact_counts: bool = False
-    max_bytes: str | None = None
+    max_bytes: ByteAmount | None = None
     disk_fill: Annotated[float, Meta(gt=0, le=1)] = 0.85
-    bytes_in_limit: str | None = None
-    bytes_out_limit: str | None = None
+    bytes_in_limit: ByteAmount | None = None
+    bytes_out_limit: ByteAmount | None = None
     cpu_limit: Annotated[int, Meta(ge=0, le=2**50)] | None = None
-    move_cost: str | None = None
+    move_cost: ByteAmount | None = None
     keep_off: tuple[KeepOff, ...] = ()
 
     def __post_init__(self) -> None:
-        """Reject what cannot be read, and bands that no broker could be in, while file and key are still known."""
-        parse_duration(self.every)
-        for amount in (self.max_bytes, self.bytes_in_limit, self.bytes_out_limit, self.move_cost):
-            if amount is not None:
-                parse_bytes(amount)
+        """Reject bands that no broker could be in, while file and key are still known."""
         if not 0 < self.settle <= self.trigger < 1:
             raise ValueError(
                 f"settle is {self.settle} and trigger {self.trigger}: both must be above 0 and below 1, "
                 "and settle at most trigger"
             )
-
-    @property
-    def least_interval(self) -> timedelta:
-        """How far apart two observations are at least."""
-        return parse_duration(self.every)
 
     def closed_to(self, topic: str) -> frozenset[int]:
         """The brokers that a topic is kept off; none where plans do not go by load."""
@@ -73,7 +63,11 @@ class LoadPolicy(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Policy(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the planner does for a cluster, recorded with every plan that it makes."""
+    """What the planner does for a cluster, recorded with every plan that it makes.
+
+    ``grace`` is how long a failed broker may stay away before its replicas are placed elsewhere; ``settle`` is how long
+    a burst of joins or failures must be quiet before one plan answers all of it.
+    """
 
     strategy: Literal["balanced", "adminutils", "striped"] = "balanced"
     default_partitions: Count = 1
@@ -83,8 +77,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     on_unregistered: Literal["heal", "nothing"] = "heal"
     on_joined: Literal["nothing", "rebalance"] = "nothing"
     on_drift: Literal["adopt", "report", "restore"] = "adopt"
-    grace: str = "30m"
-    settle: str = "30s"
+    grace: Duration = Duration("30m")
+    settle: Duration = Duration("30s")
     min_insync_replicas: Count = 1
     wave_moves: Count = 5
     max_moves: Count | None = None
@@ -94,28 +88,13 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     leaders: Leaders = "even"
     loads: LoadPolicy = field(default_factory=LoadPolicy)
 
-    def __post_init__(self) -> None:
-        """Reject durations that cannot be read, while file and key are still known."""
-        parse_duration(self.grace)
-        parse_duration(self.settle)
-
     def closed_to(self, topic: str) -> frozenset[int]:
         """The brokers that get no replica of a topic."""
         return self.loads.closed_to(topic).union(self.exclude_brokers)
 
-    @property
-    def grace_period(self) -> timedelta:
-        """How long a failed broker may stay away before its replicas are placed elsewhere."""
-        return parse_duration(self.grace)
-
-    @property
-    def settle_time(self) -> timedelta:
-        """How long a burst of joins or failures must be quiet before one plan answers all of it."""
-        return parse_duration(self.settle)
-
     def to_json(self) -> str:
         """The canonical text that is recorded with each plan."""
-        return msgspec.json.encode(self, order="sorted").decode()
+        return msgspec.json.encode(self, enc_hook=str, order="sorted").decode()
 
     @classmethod
     def from_json(cls, text: str) -> Policy:
@@ -125,4 +104,4 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
             MsgspecError: the text is not a policy.
         """
         known = {"leaders": "everywhere"} | msgspec.json.decode(text, type=dict[str, Any])
-        return msgspec.convert(known, cls)
+        return convert(known, cls)

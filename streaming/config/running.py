@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from streaming.amounts import parse_bytes, parse_duration
+from streaming.amounts import ByteAmount, Duration
 from streaming.config.kinds import Count, Text
 
 
@@ -18,16 +17,7 @@ class Tables(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     root: Text = ".data/tables"
-    audit_window: str = "90d"
-
-    def __post_init__(self) -> None:
-        """Reject durations that cannot be read, while file and key are still known."""
-        parse_duration(self.audit_window)
-
-    @property
-    def window(self) -> timedelta:
-        """How far back Delta's own time travel reaches."""
-        return parse_duration(self.audit_window)
+    audit_window: Duration = Duration("90d")
 
 
 class Job(Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,18 +30,11 @@ class Job(Struct, frozen=True, forbid_unknown_fields=True):
 
     checkpoint: Text = ".data/checkpoint"
     trigger: Literal["processing-time", "available-now"] = "processing-time"
-    interval: str = "1s"
-    projection_interval: str = "5s"
-    maintenance_interval: str = "1d"
-    memory: str = "1GB"
+    interval: Duration = Duration("1s")
+    projection_interval: Duration = Duration("5s")
+    maintenance_interval: Duration = Duration("1d")
+    memory: ByteAmount = ByteAmount("1GB")
     executors_from: Count = 200_000
-
-    def __post_init__(self) -> None:
-        """Reject durations that cannot be read, while file and key are still known."""
-        parse_duration(self.interval)
-        parse_duration(self.projection_interval)
-        parse_duration(self.maintenance_interval)
-        parse_bytes(self.memory)
 
 
 class Monitoring(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,9 +47,5 @@ class Monitoring(Struct, frozen=True, forbid_unknown_fields=True):
     log: Literal["text", "json"] = "text"
     metrics_port: Annotated[int, Meta(ge=0, le=65535)] | None = None
     metrics_address: Text = "127.0.0.1"
-    metrics_interval: str = "30s"
+    metrics_interval: Duration = Duration("30s")
     heartbeat: Text | None = None
-
-    def __post_init__(self) -> None:
-        """Reject durations that cannot be read, while file and key are still known."""
-        parse_duration(self.metrics_interval)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from streaming.amounts import positive_bytes
+from streaming.amounts import PositiveByteAmount
 from streaming.config.kinds import Count, Text
 
 
@@ -20,11 +20,7 @@ class FilesSource(Struct, frozen=True, forbid_unknown_fields=True, tag="files", 
 
     path: Text = ".data/events"
     max_files_per_trigger: Count = 1000
-    max_bytes_per_trigger: str = "16MB"
-
-    def __post_init__(self) -> None:
-        """Reject amounts that cannot be read, while file and key are still known."""
-        positive_bytes(self.max_bytes_per_trigger)
+    max_bytes_per_trigger: PositiveByteAmount = PositiveByteAmount("16MB")
 
 
 class Kafka(Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,11 +70,7 @@ class DeltaSource(Struct, frozen=True, forbid_unknown_fields=True, tag="delta", 
 
     path: Text
     max_files_per_trigger: Count = 1
-    max_bytes_per_trigger: str = "16MB"
-
-    def __post_init__(self) -> None:
-        """Reject amounts that cannot be read, while file and key are still known."""
-        positive_bytes(self.max_bytes_per_trigger)
+    max_bytes_per_trigger: PositiveByteAmount = PositiveByteAmount("16MB")
 
 
 Source = FilesSource | KafkaSource | DeltaSource

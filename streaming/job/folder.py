@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from streaming.amounts import bytes_text, parse_bytes
+from streaming.amounts import bytes_text
 from streaming.config import Config
 from streaming.errors import JobError
 from streaming.events import Line, decode
@@ -56,7 +56,7 @@ def folder_of(config: Config) -> Folder | None:
         log = FolderLog.read(config.job.checkpoint, path)
     except OSError as error:
         raise JobError(f"{error.filename}: the folder of events cannot be read: {error.strerror}") from error
-    return Folder(path, log, source.max_files_per_trigger, parse_bytes(source.max_bytes_per_trigger))
+    return Folder(path, log, source.max_files_per_trigger, source.max_bytes_per_trigger.bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.amounts import parse_bytes, parse_duration
 from streaming.config import Config
 from streaming.errors import JobError
 from streaming.events import Line, PlanProgress
@@ -166,7 +165,7 @@ class MicroBatches:
             memory.reached = batch_id
             if "://" not in self.config.job.checkpoint:
                 note(spark, self.config.job.checkpoint, self._tables, batch_id)
-        memory.shrink(parse_bytes(self.config.job.memory))
+        memory.shrink(self.config.job.memory.bytes)
         self._publish(spark, tables, memory, result, began)
 
     def _take(self, lines: list[Line], batch_id: int) -> str:
@@ -217,7 +216,7 @@ class MicroBatches:
         """Put the numbers into ``metrics``, behind the batch: they are no part of what it commits."""
         if self._metrics is None:
             append = partial(append_metrics, spark, tables, self._app_id)
-            interval = parse_duration(self.config.monitoring.metrics_interval).total_seconds()
+            interval = self.config.monitoring.metrics_interval.seconds
             self._metrics = Behind("metrics", interval, append, UNWRITTEN)
         self._metrics.add([measures])
 
@@ -229,9 +228,7 @@ class MicroBatches:
             return
         if self._projector is None:
             job = self.config.job
-            seconds = [
-                parse_duration(text).total_seconds() for text in (job.projection_interval, job.maintenance_interval)
-            ]
+            seconds = job.projection_interval.seconds, job.maintenance_interval.seconds
             self._projector = Projector(spark, tables, *seconds)
         self._projector.add(versions)
 

@@ -113,7 +113,7 @@ def _run(
     with _signals(wish):
         try:
             tables = Tables(config.tables.root)
-            tables.create(session, config.tables.window)
+            tables.create(session, config.tables.audit_window.time)
             plans = tables.read(session, PLANS, ["cluster_id", "plan_version", "kind", "cause"])
             monitor.exporter.stopped(list(stopped_clusters(plans)))
             left = _waiting(config)
@@ -167,7 +167,7 @@ def _start(spark: SparkSession, config: Config, batches: MicroBatches, *, drain:
         )
         if drain:
             return writer.trigger(availableNow=True).start()
-        return writer.trigger(processingTime=f"{int(config.interval.total_seconds() * 1000)} milliseconds").start()
+        return writer.trigger(processingTime=f"{int(config.job.interval.seconds * 1000)} milliseconds").start()
     except Exception as failure:
         raise _stopped(config, failure) from failure
 

@@ -18,7 +18,6 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
 
-from streaming.amounts import parse_bytes
 from streaming.config import Config, DeltaSource, FilesSource, KafkaSource
 from streaming.events import Line, decode
 from streaming.kafka.connection import Connection
@@ -71,7 +70,7 @@ def _files(spark: SparkSession, source: FilesSource) -> DataFrame:
     if source.max_files_per_trigger != FilesSource().max_files_per_trigger:
         reader = reader.option("maxFilesPerTrigger", source.max_files_per_trigger)
     else:
-        reader = reader.option("maxBytesPerTrigger", parse_bytes(source.max_bytes_per_trigger))
+        reader = reader.option("maxBytesPerTrigger", source.max_bytes_per_trigger.bytes)
     file = F.col("_metadata")
     return reader.load(source.path).select(
         *_row(
@@ -101,7 +100,7 @@ def _kafka(spark: SparkSession, source: KafkaSource) -> DataFrame:
 def _delta(spark: SparkSession, source: DeltaSource) -> DataFrame:
     """One file a batch, in the order of the commits: a Delta stream does not say which of two files came first."""
     reader = spark.readStream.format("delta").option("maxFilesPerTrigger", source.max_files_per_trigger)
-    reader = reader.option("maxBytesPerTrigger", parse_bytes(source.max_bytes_per_trigger))
+    reader = reader.option("maxBytesPerTrigger", source.max_bytes_per_trigger.bytes)
     rows = reader.load(source.path).select(*_row(F.col("value"), F.lit(0), F.input_file_name(), F.lit(0)))
     return rows.withColumn("line", F.coalesce("line", F.lit(b"")))
 

@@ -13,7 +13,7 @@ from placement import Assignment, Band, Broker, Limits, LoadReport, Loads, LogDi
 from placement.loads.model import WEIGHTS
 from placement.model import NO_BROKER
 from placement.replanning.by_load.share import banded
-from streaming.amounts import parse_bytes
+from streaming.amounts import ByteAmount
 from streaming.config import LoadPolicy
 from streaming.planning.known_loads import KnownLoads
 from streaming.record.loads import UNKNOWN, BrokerLimits, Int64Array
@@ -63,8 +63,8 @@ def limits_of(observed: BrokerLimits, policy: LoadPolicy) -> Limits:
     )
 
 
-def _first(observed: int | None, amount: str | None) -> int | None:
-    return parse_bytes(amount) if observed is None and amount is not None else observed
+def _first(observed: int | None, amount: ByteAmount | None) -> int | None:
+    return amount.bytes if observed is None and amount is not None else observed
 
 
 def _aligned(known: KnownLoads, assignment: Assignment) -> Int64Array:

@@ -229,7 +229,7 @@ class ClusterPlanner:
         self.passing = now
         while not self.state.stopped:
             settled = self.state.load_deadline
-            if burst := next_burst(self.state.deadlines(), self.policy.settle_time, now):
+            if burst := next_burst(self.state.deadlines(), self.policy.settle.time, now):
                 self._accept(deadline_passed(self.state, self.policy, burst), [])
             elif settled is not None and settled <= now:
                 self._close()  # it may be what a proposal no longer holds for

@@ -10,7 +10,6 @@ import numpy as np
 
 from placement import Change, Verification, Violation, verify_moves
 from placement.model import NO_BROKER, Int32Array
-from streaming.config import Policy
 from streaming.planning.in_sync import brokers_up
 from streaming.record.moves import change_of, digest
 from streaming.record.version import MEMBERS, BrokerRecord, PlanVersion
@@ -36,7 +35,7 @@ def check_moves(version: PlanVersion, brokers: Iterable[BrokerRecord]) -> Verifi
     if found:
         return found
     # Brokers that are excluded, or that topics are kept off, leave racks of another size.
-    policy = Policy.from_json(version.policy)
+    policy = version.known_policy
     kept_off = {topic: policy.loads.closed_to(topic) for topic in change.topics}
     excluded = held.union(policy.exclude_brokers).intersection(b.id for b in known if b.state == "alive")
     again = verify_moves(change, known, exclude_brokers=excluded, keep_off=kept_off, **terms)

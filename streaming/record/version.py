@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from msgspec import MsgspecError
+
 from placement import Broker
+from streaming.config import Policy
+from streaming.errors import JobError
 from streaming.events import Outcome
 from streaming.record.kinds import MEANINGS, Kind, Meaning
 from streaming.record.loads import BrokerLimits, TopicLoads
@@ -179,6 +184,21 @@ class PlanVersion:
         return MEANINGS[self.kind]
 
     @property
+    def known_policy(self) -> Policy:
+        """The policy on record.
+
+        Raises:
+            JobError: it is none that this release knows.
+        """
+        try:
+            return _policy_of(self.policy)
+        except MsgspecError as error:
+            raise JobError(
+                f"version {self.plan_version} of {self.cluster_id}: its policy cannot be read: {error}; "
+                "where a newer release has written it, run that one"
+            ) from error
+
+    @property
     def only_observes(self) -> bool:
         """Whether it records who leads and who is in sync, and nothing else: there are many such versions."""
         return self.means.observes and not self.numbers.partitions_changed
@@ -201,6 +221,9 @@ class PlanVersion:
     def effective(self) -> bool:
         """Whether the moves are part of the state; those of a proposal are not."""
         return self.approval in EFFECTIVE
+
+
+_policy_of: Final = lru_cache(maxsize=64)(Policy.from_json)
 
 
 def proposal_in(versions: Sequence[PlanVersion]) -> PlanVersion | None:

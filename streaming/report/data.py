@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from placement import Load
 from placement.model import NO_BROKER, Int32Array
-from streaming.config import Policy
 from streaming.history.health import counts
 from streaming.history.pruning import Span
 from streaming.history.tables import History
@@ -50,7 +49,7 @@ def report_data(history: History, cluster: str, version: int | None) -> dict[str
     after = load_after(before.load, plan.moves)
     moves = list(canonical(plan.moves))[:LONGEST_TABLE]
     loads = load_data(history, before, plan)
-    unhealed = unhealed_rows(history.state(cluster, version), Policy.from_json(plan.policy))
+    unhealed = unhealed_rows(history.state(cluster, version), plan.known_policy)
     return {
         "cluster": cluster,
         "now": _now(history, headlines[-1]),
@@ -91,7 +90,7 @@ def _now(history: History, newest: PlanVersion) -> dict[str, Any]:
         "progress": [{"version": v, "text": str(each)} for v, each in sorted(standings.items())[-LONGEST_PROGRESS:]],
         "waiting": {"partitions": len(actual.waiting), "versions": actual.versions},
         "stopped": state.stopped,
-        "partitions": counts(actual.state, Policy.from_json(newest.policy).min_insync_replicas),
+        "partitions": counts(actual.state, newest.known_policy.min_insync_replicas),
         "members": len(members),
         "away": [{"id": b.broker_id, "state": b.state} for b in members if b.state != "alive"],
     }

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from placement import Assignment, Loads, PlacementError
 from placement.loads.model import RESOURCES
-from streaming.config import Policy
 from streaming.history.tables import History
 from streaming.planning.by_load import Standing, located
 from streaming.planning.decisions.loads import cluster_standing, known_loads
@@ -35,7 +34,7 @@ def load_data(history: History, before: ClusterState, plan: PlanVersion) -> dict
     before.loads = history.loads(plan.cluster_id, plan.plan_version)
     if not before.loads.topics:
         return None
-    policy = Policy.from_json(plan.policy)
+    policy = plan.known_policy
     try:
         old, new = cluster_standing(before, policy), cluster_standing(before, policy, plan.moves)
     except PlacementError:  # no broker may get replicas, so none has a share

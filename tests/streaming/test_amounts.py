@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import pickle
 from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.amounts import bytes_text, parse_bytes, parse_duration
+from streaming.amounts import ByteAmount, Duration, PositiveByteAmount, bytes_text, parse_bytes, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,19 @@ def test_bytes_in_words(amount: float, expected: str) -> None:
 @given(st.integers(1 << 10, 1 << 50))
 def test_what_is_written_is_read_as_what_it_was_but_for_rounding(amount: int) -> None:
     assert parse_bytes(bytes_text(amount)) == pytest.approx(amount, rel=0.05)
+
+
+@pytest.mark.parametrize("written", [Duration("1.50 h"), ByteAmount(" 5MB"), PositiveByteAmount("1KB")])
+def test_what_was_read_is_written_as_it_was_and_travels_between_processes(written: Duration | ByteAmount) -> None:
+    again = pickle.loads(pickle.dumps(written))
+    assert again == written
+    assert hash(again) == hash(written)
+    assert repr(again) == repr(written)
+    assert (str(Duration("1.50 h")), Duration("1.50 h").seconds) == ("1.50 h", 5400)
+    assert (str(ByteAmount(" 5MB")), ByteAmount(" 5MB").bytes) == (" 5MB", 5 << 20)
+
+
+def test_values_that_are_written_otherwise_differ() -> None:
+    """A policy is what it says: another text is another record."""
+    assert Duration("60s") != Duration("1m")
+    assert ByteAmount("1KB") != PositiveByteAmount("1KB")

@@ -13,7 +13,6 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct, field
 
-from streaming.amounts import parse_duration
 from streaming.collect.rates.values import QUANTITIES, Rate, Rated, Rates, rate_of, rated_of
 from streaming.config import PrometheusRates
 from streaming.errors import InputError
@@ -82,11 +81,10 @@ def _asked(source: PrometheusRates, query: str, token: str) -> _Answer:
     request = urllib.request.Request(
         f"{source.url.rstrip('/')}/api/v1/query", data=urlencode({"query": query}).encode()
     )
-    seconds = parse_duration(source.timeout).total_seconds()
     if token:
         request.add_unredirected_header("Authorization", f"Bearer {token}")
     try:
-        with urllib.request.build_opener(_Stay).open(request, timeout=seconds) as response:
+        with urllib.request.build_opener(_Stay).open(request, timeout=source.timeout.seconds) as response:
             text = response.read()
     except urllib.error.HTTPError as error:
         with error:

@@ -28,7 +28,7 @@ def broker_joined(state: ClusterState, event: BrokerJoined, policy: Policy) -> A
         return NoEffect(f"broker {event.broker_id} is alive already")
     cause = f"broker {event.broker_id} {_return_of(back)}"
     if back is None and policy.on_joined == "rebalance":
-        broker = replace(broker, deadline=event.occurred_at + policy.settle_time)
+        broker = replace(broker, deadline=event.occurred_at + policy.settle.time)
     return heal(state, policy, cause, (broker,))
 
 
@@ -68,7 +68,7 @@ def broker_left(state: ClusterState, event: BrokerLeft, policy: Policy) -> Answe
 def _failed(state: ClusterState, event: BrokerLeft, policy: Policy, known: BrokerRecord) -> Answer:
     if known.state != "alive":
         return NoEffect(f"broker {event.broker_id} is {known.state} already")
-    deadline = event.occurred_at + policy.grace_period if policy.on_failed == "heal" else None
+    deadline = event.occurred_at + policy.grace.time if policy.on_failed == "heal" else None
     failed = replace(known, state="failed", since=event.occurred_at, deadline=deadline)
     wait = f"to be healed at {moment_text(deadline)} unless it returns" if deadline else "policy: no healing"
     return Decision("membership", f"broker {event.broker_id} failed; {wait}", brokers=(failed,))

@@ -36,14 +36,14 @@ def load_observed(state: ClusterState, event: LoadObserved, policy: Policy) -> A
         RejectedEvent: a partition, broker or log directory is named twice.
     """
     known = state.clocks.get(event.entity)
-    if known is not None and known < event.occurred_at < known + policy.loads.least_interval:
+    if known is not None and known < event.occurred_at < known + policy.loads.every.time:
         return NoEffect(f"loads were observed at {moment_text(known)} already; policy: every {policy.loads.every}")
     loads, limits = _load_changes(state, event, policy), _limit_changes(state, event, policy)
     if not loads and not limits:
         return NoEffect("every load and limit that it names is as recorded, or of nothing that the cluster has")
     deadline = None
     if policy.loads.on_skew == "rebalance" and policy.loads.plan:
-        deadline = event.occurred_at + policy.settle_time
+        deadline = event.occurred_at + policy.settle.time
     what = [f"{count(loads)} partitions"] if loads else []
     what += [f"limits of {len(limits)} brokers"] if limits else []
     return Decision(

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from placement import PlacementError, Replan, WaveLimits, in_waves, replan, verify
 from placement.verify_loads import limit_problems
-from streaming.amounts import parse_bytes
 from streaming.config import Policy
 from streaming.errors import PlannerError, RejectedEvent
 from streaming.events import ReplicationFactorChanged
@@ -137,7 +136,7 @@ def _by_load(state: ClusterState, policy: Policy, members: Sequence[BrokerRecord
         return {}
     brokers = [b.broker_id for b in members]
     loads = loads_of(state.loads, state.assignment(), brokers, policy.loads)
-    cost = 0 if policy.loads.move_cost is None else parse_bytes(policy.loads.move_cost)
+    cost = 0 if policy.loads.move_cost is None else policy.loads.move_cost.bytes
     kept_off = {topic: policy.loads.closed_to(topic) for topic in state.topics} if policy.loads.keep_off else {}
     return {"loads": loads, "band": band_of(policy.loads), "keep_off": kept_off, "move_cost": cost}
 
@@ -145,7 +144,7 @@ def _by_load(state: ClusterState, policy: Policy, members: Sequence[BrokerRecord
 def _budget(state: ClusterState, policy: Policy, max_moves: int | None) -> dict[str, int]:
     """What a rebalance may copy: what the request says and policy allows, in bytes where it goes by load."""
     if max_moves is None and policy.loads.max_bytes is not None and goes_by_load(state, policy):
-        return {"max_bytes": parse_bytes(policy.loads.max_bytes)}
+        return {"max_bytes": policy.loads.max_bytes.bytes}
     budgets = [m for m in (max_moves, policy.max_moves) if m is not None]
     return {"max_moves": min(budgets)} if budgets else {}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from streaming.amounts import Duration
 from streaming.collect.rates.source import read_rates
 from streaming.collect.rates.values import Rate
 from streaming.config import CsvRates, PrometheusRates, parse_config
@@ -117,7 +118,7 @@ def test_a_prometheus_that_is_not_there_or_hangs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"token: cannot be read: No such file"):
         read_rates(PrometheusRates(url, "in", token_file=str(tmp_path / "token")))
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as hangs, pytest.raises(InputError) as caught:
-        read_rates(PrometheusRates(f"http://127.0.0.1:{hangs.server_port}", "in", timeout="100ms"))
+        read_rates(PrometheusRates(f"http://127.0.0.1:{hangs.server_port}", "in", timeout=Duration("100ms")))
     assert str(caught.value).endswith("gives no rates: timed out")
 
 

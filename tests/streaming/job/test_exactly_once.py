@@ -49,7 +49,7 @@ def job(tmp_path: Path) -> JobFolder:
 @pytest.fixture
 def batches(spark: SparkSession, job: JobFolder) -> MicroBatches:
     """The function that foreachBatch calls, outside of a query."""
-    Tables(job.config.tables.root).create(spark, job.config.tables.window)
+    Tables(job.config.tables.root).create(spark, job.config.tables.audit_window.time)
     job.checkpoint.mkdir()
     (job.checkpoint / "metadata").write_text(json.dumps({"id": "a-query"}))
     return MicroBatches(job.config)
@@ -108,7 +108,7 @@ def test_a_batch_interrupted_under_one_policy_and_planned_under_another_gives_ea
 ) -> None:
     jobs = [JobFolder(tmp_path / "job", policy=f"default_replication_factor = {n}") for n in (first, then)]
     job = jobs[0]
-    Tables(job.config.tables.root).create(spark, job.config.tables.window)
+    Tables(job.config.tables.root).create(spark, job.config.tables.audit_window.time)
     job.checkpoint.mkdir()
     (job.checkpoint / "metadata").write_text(json.dumps({"id": "a-query"}))
     plain = json.loads(east.created("plain", 1, 1, minute=1))

@@ -63,7 +63,7 @@ def test_loads_survive_restarts_and_what_follows_is_that_of_one_run(spark: Spark
 
 def test_loads_that_come_again_count_once(spark: SparkSession, tmp_path: Path) -> None:
     job = JobFolder(tmp_path / "job", policy=POLICY)
-    Tables(job.config.tables.root).create(spark, job.config.tables.window)
+    Tables(job.config.tables.root).create(spark, job.config.tables.audit_window.time)
     job.checkpoint.mkdir()
     (job.checkpoint / "metadata").write_text(json.dumps({"id": "a-query"}))
     first = batch_of(spark, *brokers(), east.weighed({("orders", 0): 1000}, minute=2))
