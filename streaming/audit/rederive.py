@@ -154,7 +154,7 @@ class ClusterAudit:
             raise NotTheSame(what, [v.cause for v in versions], [v.cause for v in result.versions])
         compare_refused(self.refused.get(batch, ()), result.unplanned)
         # Repeated events are not fed in, so the seal of what was derived is another one.
-        self.state.seal = versions[-1].seal
+        self.state.go_on_from(versions[-1].seal)
 
     def _events(self, batch: Batch, versions: Sequence[PlanVersion]) -> list[EventRecord]:
         """The events of a batch in the order in which they were received; the first release did not record it."""

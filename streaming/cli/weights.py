@@ -21,7 +21,7 @@ def broker_loads(
     history: History, state: ClusterState, policy: Policy, as_of: int | datetime | None
 ) -> list[dict[str, Any]]:
     """For each broker that may get replicas its load, share and limit of every resource; empty where none is known."""
-    state.loads = history.loads(state.cluster_id, as_of)
+    state.know_loads(history.loads(state.cluster_id, as_of))
     if not state.loads.topics:
         return []
     from placement import PlacementError

@@ -16,19 +16,19 @@ import pyarrow.compute as pc
 
 from streaming.config import Config
 from streaming.errors import JobError
-from streaming.events import Line, PlanProgress
+from streaming.events import Line
 from streaming.job.checkpoint import check_repeated, check_tables, checkpoint_identity, digest_of, note
 from streaming.job.executors import plan_on_executors
 from streaming.job.folder import Folder, folder_of
 from streaming.job.garbage import few_collections
 from streaming.job.projections import Projector, Rebuilt, brought
 from streaming.job.recovery import find_version, load_memory, ticks_of
-from streaming.job.sources import decode_batch
 from streaming.job.tables import Tables
 from streaming.job.write_behind import Behind
 from streaming.monitoring.measures import Measures, Upkeep, measure, measures_to_arrow
 from streaming.planning.batch import BatchResult, Memory, plan_batch
-from streaming.record.rows import batch_to_arrow, quarantine_to_arrow
+from streaming.record.lines import decode_batch
+from streaming.record.rows import batch_to_arrow, progress_to_arrow, quarantine_to_arrow
 from streaming.record.schemas import METRICS, PROGRESS, QUARANTINE, Table
 from streaming.record.version import PlanVersion
 
@@ -264,21 +264,3 @@ def append_metrics(spark: SparkSession, tables: Tables, app_id: str, measures: S
     rows = measures_to_arrow(measures, app_id)
     moment = int(measures[-1].finished_at.timestamp() * 1000)  # ticks are no batches, so batch ids are not ascending
     tables.append(spark, METRICS, rows, app_id=f"{app_id}/metrics", batch_id=moment, user_metadata="")
-
-
-def progress_to_arrow(reports: Sequence[PlanProgress], app_id: str, batch_id: int) -> pa.Table:
-    """Reports of executors, ready to append to ``plan_progress``."""
-    rows = [
-        {
-            "cluster_id": report.cluster_id,
-            "plan_version": report.plan_version,
-            "state": report.state,
-            "details": None if report.details is None else json.dumps(report.details),
-            "event_id": report.event_id,
-            "occurred_at": report.occurred_at,
-            "app_id": app_id,
-            "batch_id": batch_id,
-        }
-        for report in reports
-    ]
-    return pa.Table.from_pylist(rows, PROGRESS.schema)

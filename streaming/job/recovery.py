@@ -138,9 +138,7 @@ def load_states(
         if version.cluster_id in wrong:
             wrong[version.cluster_id].append(version)
     for name, state in states.items():
-        known = reach.get(name, {}).get(ASSIGNMENTS.name, 0)
-        if state.proposal and state.proposal.plan_version <= known:
-            state.proposal = find_version(spark, tables, name, state.proposal.plan_version)
+        state.complete_proposal(partial(find_version, spark, tables), reach.get(name, {}).get(ASSIGNMENTS.name, 0))
     for name, versions in wrong.items():
         for table, before, after in zip(PROJECTIONS, found[name], states[name].digests(), strict=True):
             if before != after:
@@ -337,7 +335,15 @@ def _take_seen(
     usable = pc.and_not(pc.is_valid(known["event_id"]), unfinished)
     again = pc.or_(pc.equal(known["outcome"], "malformed"), pc.starts_with(known["reason"], HELD))
     suspect = pc.starts_with(known["reason"], SUSPECT)
-    for row in known.filter(pc.and_not(usable, again)).select(["cluster_id", "event_id"]).to_pylist():
-        states[row["cluster_id"]].seen.add(row["event_id"])
-    for row in known.filter(pc.and_(usable, suspect)).select(["cluster_id", "event_id"]).to_pylist():
-        states[row["cluster_id"]].suspects.add(row["event_id"])
+    seen = _ids(known.filter(pc.and_not(usable, again)))
+    suspects = _ids(known.filter(pc.and_(usable, suspect)))
+    for name, state in states.items():
+        state.know_events(seen.get(name, ()), suspects.get(name, ()))
+
+
+def _ids(events: pa.Table) -> dict[str, list[str]]:
+    """The ids of events by cluster."""
+    found: dict[str, list[str]] = {}
+    for cluster, event_id in zip(events["cluster_id"].to_pylist(), events["event_id"].to_pylist(), strict=True):
+        found.setdefault(cluster, []).append(event_id)
+    return found

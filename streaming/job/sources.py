@@ -3,23 +3,18 @@
 Where the source is a folder there are ticks only: at each of them the batch takes lines from
 :mod:`streaming.job.folder`.
 
-Columns: ``line`` (binary; null for a tick), ``major``, ``name``, ``minor`` (the order of lines: by file time,
-file and block, or by topic, partition and offset), and ``batch_time``, which Spark keeps in the checkpoint, so that a
-repeated batch sees the same time.
+Columns: those that :mod:`streaming.record.lines` decodes, and ``batch_time``, which Spark keeps in the checkpoint, so
+that a repeated batch sees the same time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
-import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's users know
 
 from streaming.config import Config, DeltaSource, FilesSource, KafkaSource
-from streaming.events import Line, decode
 from streaming.kafka.connection import Connection
 
 if TYPE_CHECKING:
@@ -109,26 +104,3 @@ def _ticks(spark: SparkSession) -> DataFrame:
     # Unlike the rate source it can be read with the available-now trigger, and saves up nothing during a pause.
     ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).option("numPartitions", 1).load()
     return ticks.select(*_row(F.lit(None), F.lit(0), F.lit(""), F.lit(0)))
-
-
-def decode_batch(table: pa.Table) -> Iterator[Line]:
-    """The lines of a collected batch in source order, decoded. Ticks carry no line and are left out."""
-    lines = table.filter(table["line"].is_valid())
-    # The sort is stable: lines of one block of a file keep the order in which Spark read them.
-    order = [("major", "ascending"), ("name", "ascending"), ("minor", "ascending")]
-    lines = lines.append_column("row", pa.array(range(lines.num_rows), pa.int64()))
-    lines = lines.sort_by([*order, ("row", "ascending")])
-    for place, raw in zip(_places(lines), lines["line"], strict=True):
-        yield decode(raw.as_py(), place)
-
-
-def _places(lines: pa.Table) -> Iterator[str]:
-    """Where each line stood, for people: ``orders.jsonl:3`` or ``events-0@1742``."""
-    number, last = 0, None
-    for major, name, minor in zip(*(lines[c].to_pylist() for c in ("major", "name", "minor")), strict=True):
-        if "/" in name:
-            number = number + 1 if name == last else 1
-            last = name
-            yield f"{unquote(name).rsplit('/', 1)[-1]}:{number}"
-        else:
-            yield f"{name}-{major}@{minor}"

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from streaming.config import Config, Policy
 from streaming.events import Line, PlanProgress
-from streaming.planning.decisions.decision import History
 from streaming.planning.planner import ClusterPlanner, record
-from streaming.planning.state import ClusterState
+from streaming.planning.state import ClusterState, History
 from streaming.record.version import EventRecord, PlanVersion
 
 _log: Final = logging.getLogger(__name__)

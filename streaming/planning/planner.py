@@ -49,15 +49,14 @@ from streaming.planning.decisions.approvals import (
 from streaming.planning.decisions.brokers import broker_changed, broker_joined, broker_left
 from streaming.planning.decisions.claims import plan_claimed
 from streaming.planning.decisions.deadlines import deadline_passed, next_burst
-from streaming.planning.decisions.decision import Answer, Decision, History, NoEffect, Stale, moment_text, named
+from streaming.planning.decisions.decision import Answer, Decision, NoEffect, Stale, moment_text, named
 from streaming.planning.decisions.loads import load_observed, loads_settled
 from streaming.planning.decisions.moving import rebalance, replication_factor_changed
 from streaming.planning.decisions.observed import assignment_observed
 from streaming.planning.decisions.topics import partitions_added, topic_created, topic_deleted
-from streaming.planning.state import ClusterState
+from streaming.planning.state import ClusterState, History
 from streaming.record.loads import BrokerLimits
 from streaming.record.moves import TopicMoves, change_of, digest
-from streaming.record.seal import seal_of
 from streaming.record.version import (
     HELD,
     SET_ASIDE,
@@ -130,7 +129,7 @@ class ClusterPlanner:
         if self.state.stopped and not isinstance(event, ClusterResumed):
             self._refused.append(record(line, "rejected", f"{HELD}{self.state.stopped}"))
             return
-        self.state.seen.add(event.event_id)
+        self.state.has_seen(event.event_id)
         self.advance(min(event.occurred_at, self.batch_time))
         known = self.state.clocks.get(event.entity)
         if known is not None and event.occurred_at < known:
@@ -148,7 +147,7 @@ class ClusterPlanner:
     def _pass_over(self, event: AnyEvent) -> None:
         """Let time pass as the event did when its outcome was recorded; a duplicate and what was held did nothing."""
         if event.event_id not in self.state.seen and (not self.state.stopped or isinstance(event, ClusterResumed)):
-            self.state.seen.add(event.event_id)
+            self.state.has_seen(event.event_id)
             self.advance(min(event.occurred_at, self.batch_time))
 
     def _take(self, answer: Answer | list[Decision] | None, line: Line) -> None:
@@ -249,14 +248,13 @@ class ClusterPlanner:
             self._close()
         if not self._open:
             # It exists from now on, whatever joins it: events that name it come to the same however batches are cut.
-            self.state.version += 1
+            self.state.begin_version()
             self._open_balance = self.state.balance()
         if decision.effective:
             decision = self._forgetting(decision)
             self.state.apply(decision.brokers, decision.topics, decision.moves)
             self.state.loads.take(decision.loads, decision.limits)
-        if decision.means.sets_load_deadline:
-            self.state.load_deadline = decision.load_deadline
+        self.state.settle_loads(decision.means, decision.load_deadline)
         self._open.append(decision)
         self._open_events += events
         self.state.remember(events)
@@ -332,7 +330,7 @@ class ClusterPlanner:
     def set_aside(self, line: Line, fault: str) -> None:
         """Go on without a line that stopped the cluster once, and failed again when that was resumed."""
         assert line.event is not None
-        self.state.seen.add(line.event.event_id)
+        self.state.has_seen(line.event.event_id)
         self._refused.append(record(line, "rejected", f"{SET_ASIDE}{fault}"))
 
     def _superseded(self, decision: Decision) -> int | None:
@@ -377,7 +375,5 @@ class ClusterPlanner:
             last = self.versions[-1]
             self.versions[-1] = replace(last, events=[*last.events, *self._settled])
             self._settled = []
-        for place, version in enumerate(self.versions):
-            self.state.seal = seal_of(version, self.state.seal)
-            self.versions[place] = replace(version, seal=self.state.seal)
+        self.versions = [self.state.sealed(version) for version in self.versions]
         return [*self._refused, *self._settled]

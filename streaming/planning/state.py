@@ -6,8 +6,8 @@ The same two methods serve planning and reloading: :meth:`ClusterState.apply` ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
@@ -20,7 +20,9 @@ from placement.model import NO_BROKER, Int32Array
 from placement.verify import Members
 from streaming.planning.known_loads import KnownLoads
 from streaming.record.fold_digest import FoldDigest, hash_of_broker, hash_of_topic
+from streaming.record.kinds import Meaning
 from streaming.record.moves import Roles, TopicMoves, no_replicas, unknown_roles
+from streaming.record.seal import seal_of
 from streaming.record.version import (
     MEMBERS,
     SUSPECT,
@@ -37,6 +39,9 @@ OVERHEAD: Final = 600
 
 SEEN_OVERHEAD: Final = 150
 """Bytes for an event id in a set; measured with UUIDs."""
+
+History = Callable[[str, int], PlanVersion | None]
+"""Finds a version of a cluster in the journal."""
 
 _MOVING_KEPT: Final = 10
 _DRIFTS_KEPT: Final = 20
@@ -109,11 +114,11 @@ class ClusterState:
     moving: tuple[int, ...] = ()
     claims: dict[int, int] = field(default_factory=dict)
     drifts: tuple[int, ...] = ()
-    told: dict[tuple[str, int], Drift] | None = None
     seal: str = ""
     load: Load = field(default_factory=Load.empty)
     loads: KnownLoads = field(default_factory=KnownLoads)
     load_deadline: datetime | None = None
+    told: dict[tuple[str, int], Drift] | None = None
     _live: _Live | None = None
     _due: Sequence[BrokerRecord] | None = None
     _topic_bytes: int = 0
@@ -127,6 +132,10 @@ class ClusterState:
             self.apply(version.broker_changes, version.topic_changes, version.moves)
             self.loads.take(version.load_changes, version.limit_changes)
         self.record(version)
+
+    def begin_version(self) -> None:
+        """Let the next version exist, whatever becomes part of it: events may name it from now on."""
+        self.version += 1
 
     def apply(
         self, brokers: Iterable[BrokerRecord], topics: Iterable[TopicChange], moves: Iterable[TopicMoves]
@@ -158,14 +167,45 @@ class ClusterState:
         if version.means.tells_drift:
             self.drifts = (version.plan_version, *self.drifts[: _DRIFTS_KEPT - 1])
             if self.told is not None:
-                told = self.told | drift_in(version)
+                told = self.told | _drift_in(version)
                 self.told = {place: drift for place, drift in told.items() if drift.version in self.drifts}
         if version.means.claims:
             self.claims[version.base_version] = version.plan_version
-        if version.means.sets_load_deadline:
-            self.load_deadline = version.load_deadline
+        self.settle_loads(version.means, version.load_deadline)
         if version.means.stopped is not None:
             self.stopped = version.cause if version.means.stopped else ""
+
+    def settle_loads(self, means: Meaning, deadline: datetime | None) -> None:
+        """Take over when the cluster is to be rebalanced by load, if that is what a version of such a kind says."""
+        if means.sets_load_deadline:
+            self.load_deadline = deadline
+
+    def sealed(self, version: PlanVersion) -> PlanVersion:
+        """The version with its seal, which follows that of the version before."""
+        self.seal = seal_of(version, self.seal)
+        return replace(version, seal=self.seal)
+
+    def go_on_from(self, seal: str) -> None:
+        """Let the next version follow a seal that is on record."""
+        self.seal = seal
+
+    def complete_proposal(self, find: History, reach: int) -> None:
+        """Have the proposal with its moves where it was folded without them: up to version ``reach``."""
+        if self.proposal and self.proposal.plan_version <= reach:
+            self.proposal = find(self.cluster_id, self.proposal.plan_version)
+
+    def told_drift(self, find: History) -> Mapping[tuple[str, int], Drift]:
+        """What the last versions that tell of drift say of partitions, by topic and partition id."""
+        if self.told is None:
+            self.told = {}
+            for number in reversed(self.drifts):
+                version = find(self.cluster_id, number)
+                self.told |= _drift_in(version) if version else {}
+        return self.told
+
+    def know_loads(self, loads: KnownLoads) -> None:
+        """Have these loads: states that are read for a person leave them out until they are asked for."""
+        self.loads = loads
 
     def digests(self) -> FoldDigests:
         """What proves that a projection has exactly this; what changed since the last time is hashed."""
@@ -178,11 +218,20 @@ class ClusterState:
         self._topic_digest.settle(fold.assignments)
         self.loads.settle(fold.loads, fold.broker_limits)
 
+    def has_seen(self, event_id: str) -> None:
+        """Note that an event was received, whatever becomes of it."""
+        self.seen.add(event_id)
+
+    def know_events(self, seen: Iterable[str], suspects: Iterable[str]) -> None:
+        """Note events that are on record: all that were received, and those of them that stopped the cluster."""
+        self.seen.update(seen)
+        self.suspects.update(suspects)
+
     def remember(self, events: Iterable[EventRecord]) -> None:
         """Note events as seen, and the time of the newest news about what they concern."""
         for event in events:
             if event.event_id is not None and event.is_known:
-                self.seen.add(event.event_id)
+                self.has_seen(event.event_id)
             if event.event_id is not None and event.reason.startswith(SUSPECT):
                 self.suspects.add(event.event_id)
             if event.outcome == "applied" and event.entity and event.occurred_at:
@@ -308,7 +357,7 @@ class ClusterState:
         return bool(self.load.replicas.sum() > self.load.replicas_on(usable).sum())
 
 
-def drift_in(version: PlanVersion) -> dict[tuple[str, int], Drift]:
+def _drift_in(version: PlanVersion) -> dict[tuple[str, int], Drift]:
     """What a version of kind ``drift`` or ``restore`` says of partitions, by topic and partition id."""
     rows = [(block.topic, *row[:3]) for block in version.moves for row in block.rows()]
     if version.means.restores:

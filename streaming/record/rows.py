@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import partial
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.errors import JobError
+from streaming.events import PlanProgress
 from streaming.record.kinds import MEANINGS, kinds_where
 from streaming.record.load_columns import limits_from_rows, limits_to_arrow, loads_from_arrow, loads_to_arrow
 from streaming.record.loads import count
@@ -23,6 +25,7 @@ from streaming.record.schemas import (
     METRICS_TYPE,
     OUTCOMES,
     PLANS,
+    PROGRESS,
     QUARANTINE,
     TOPIC_CHANGE_TYPE,
 )
@@ -139,6 +142,24 @@ def quarantine_to_arrow(events: Sequence[EventRecord], app_id: str, batch_id: in
         pa.array([received_at] * n, QUARANTINE.schema.field("received_at").type),
     ]
     return pa.table(columns, schema=QUARANTINE.schema)
+
+
+def progress_to_arrow(reports: Sequence[PlanProgress], app_id: str, batch_id: int) -> pa.Table:
+    """Reports of executors, ready to append to ``plan_progress``."""
+    rows = [
+        {
+            "cluster_id": report.cluster_id,
+            "plan_version": report.plan_version,
+            "state": report.state,
+            "details": None if report.details is None else json.dumps(report.details),
+            "event_id": report.event_id,
+            "occurred_at": report.occurred_at,
+            "app_id": app_id,
+            "batch_id": batch_id,
+        }
+        for report in reports
+    ]
+    return pa.Table.from_pylist(rows, PROGRESS.schema)
 
 
 def numbers_to_dict(numbers: Numbers) -> dict[str, int]:

@@ -31,7 +31,7 @@ def load_data(history: History, before: ClusterState, plan: PlanVersion) -> dict
     if not plan.means.moves_replicas or not plan.moves:
         return None
     before.apply(plan.broker_changes, (), ())
-    before.loads = history.loads(plan.cluster_id, plan.plan_version)
+    before.know_loads(history.loads(plan.cluster_id, plan.plan_version))
     if not before.loads.topics:
         return None
     policy = plan.known_policy

@@ -9,10 +9,10 @@ from placement import Change
 from placement.model import NO_BROKER
 from streaming.errors import RejectedEvent
 from streaming.events import PlanApproved, PlanProgress, PlanRejected, PlanRolledBack, PreferredElectionRequested
-from streaming.planning.decisions.decision import Answer, Decision, History, NoEffect, Stale, named
+from streaming.planning.decisions.decision import Answer, Decision, NoEffect, Stale, named
 from streaming.planning.in_sync import replicas_in_sync
 from streaming.planning.soundness import check_as_said
-from streaming.planning.state import ClusterState, balance_on
+from streaming.planning.state import ClusterState, History, balance_on
 from streaming.record.moves import TopicMoves, change_of, load_after, moved_replicas
 from streaming.record.version import Numbers, PlanVersion
 

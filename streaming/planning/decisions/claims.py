@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from streaming.errors import RejectedEvent
 from streaming.events import PlanClaimed, decode
-from streaming.planning.decisions.decision import Answer, Decision, History, NoEffect, moment_text
-from streaming.planning.state import ClusterState
+from streaming.planning.decisions.decision import Answer, Decision, NoEffect, moment_text
+from streaming.planning.state import ClusterState, History
 
 
 def plan_claimed(state: ClusterState, event: PlanClaimed, history: History) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil
@@ -22,7 +22,6 @@ from streaming.record.version import (
     BrokerRecord,
     LoadNumbers,
     Numbers,
-    PlanVersion,
     TopicChange,
 )
 
@@ -79,9 +78,6 @@ class Stale:
 
     reason: str
 
-
-History = Callable[[str, int], PlanVersion | None]
-"""Finds a version of a cluster in the journal."""
 
 Answer = Decision | NoEffect | Stale
 

@@ -13,10 +13,10 @@ from placement.model import NO_BROKER, Int32Array
 from streaming.config import Policy
 from streaming.errors import RejectedEvent
 from streaming.events import AssignmentObserved, ObservedPartition
-from streaming.planning.decisions.decision import MAX_NAMED, Decision, History, NoEffect
+from streaming.planning.decisions.decision import MAX_NAMED, Decision, NoEffect
 from streaming.planning.in_sync import brokers_up, in_sync_among
 from streaming.planning.soundness import check_as_said
-from streaming.planning.state import ClusterState, Drift, TopicLayout, drift_in
+from streaming.planning.state import ClusterState, Drift, History, TopicLayout
 from streaming.record.moves import (
     NO_OFFSET,
     Roles,
@@ -130,14 +130,9 @@ def _without_waiting(state: ClusterState, topics: Sequence[_Topic], history: His
 
 def _with_told(state: ClusterState, topics: Sequence[_Topic], history: History) -> list[_Topic]:
     """Mark the partitions whose drift is on record just so, and those whose drift was on record and is over."""
-    if state.drifts and state.told is None:
-        versions = [history(state.cluster_id, number) for number in reversed(state.drifts)]
-        state.told = {}
-        for version in versions:
-            state.told |= drift_in(version) if version else {}
-    if not state.told:
-        return list(topics)
-    return [_told(t, state.told, state.proposal.plan_version if state.proposal else 0) for t in topics]
+    told = state.told_drift(history)
+    proposal = state.proposal.plan_version if state.proposal else 0
+    return [_told(t, told, proposal) for t in topics] if told else list(topics)
 
 
 def _told(topic: _Topic, told: Mapping[tuple[str, int], Drift], proposal: int) -> _Topic:

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from streaming.audit.frames import QUERIES, Audit
 from streaming.errors import HistoryError
-from streaming.job.microbatch import progress_to_arrow
 from streaming.job.tables import Tables
+from streaming.record.rows import progress_to_arrow
 from streaming.record.schemas import PROGRESS
 from tests.streaming.driving import Driver, at
 from tests.streaming.writing import write_batches

@@ -15,9 +15,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from streaming.audit.journal import verify_clusters
 from streaming.history.tables import History
-from streaming.job.microbatch import progress_to_arrow
 from streaming.record.moves import digest
-from streaming.record.rows import versions_from_arrow
+from streaming.record.rows import progress_to_arrow, versions_from_arrow
 from streaming.record.schemas import PLANS, PROGRESS, QUARANTINE, Table
 from streaming.record.seal import seal_of
 from tests.events_for import T0

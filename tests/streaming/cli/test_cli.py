@@ -18,9 +18,8 @@ from deltalake import write_deltalake
 
 from streaming.cli import cli
 from streaming.events import PlanProgress
-from streaming.job.microbatch import progress_to_arrow
 from streaming.planning.batch import BatchResult
-from streaming.record.rows import quarantine_to_arrow, versions_to_arrow
+from streaming.record.rows import progress_to_arrow, quarantine_to_arrow, versions_to_arrow
 from tests.streaming.driving import Driver, at
 from tests.streaming.writing import write_batches
 

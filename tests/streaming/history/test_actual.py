@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 from streaming.events import PlanProgress
 from streaming.history.health import counts
 from streaming.history.tables import History
-from streaming.job.microbatch import progress_to_arrow
+from streaming.record.rows import progress_to_arrow
 from tests.streaming.driving import Driver, at
 from tests.streaming.writing import write_batches
 
