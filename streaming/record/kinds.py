@@ -71,7 +71,7 @@ class Meaning:
     is_shared: bool = False
 
 
-MEANINGS: Final[Mapping[Kind, Meaning]] = {
+MEANINGS: Final[Mapping[str, Meaning]] = {
     "topics": Meaning(asks=True, is_shared=True),
     "replication_factor": Meaning(
         moves_replicas=True, asks=True, can_be_undone=True, is_planned=True, changes_factor=True
@@ -100,7 +100,15 @@ MEANINGS: Final[Mapping[Kind, Meaning]] = {
 }
 
 
-def kinds_where(holds: Callable[[Meaning], bool]) -> tuple[Kind, ...]:
+_NOTHING: Final = Meaning()
+
+
+def meaning_of(kind: str) -> Meaning:
+    """What versions of a kind do; nothing, where a newer release wrote it, or somebody by hand."""
+    return MEANINGS.get(kind, _NOTHING)
+
+
+def kinds_where(holds: Callable[[Meaning], bool]) -> tuple[str, ...]:
     """The kinds of which something holds, for those who look at a whole column of them."""
     return tuple(kind for kind, meaning in MEANINGS.items() if holds(meaning))
 

@@ -14,7 +14,7 @@ from placement import Broker
 from streaming.config import Policy
 from streaming.errors import JobError
 from streaming.events import Outcome
-from streaming.record.kinds import MEANINGS, Kind, Meaning
+from streaming.record.kinds import Kind, Meaning, meaning_of
 from streaming.record.loads import BrokerLimits, TopicLoads
 from streaming.record.moves import TopicMoves
 
@@ -181,7 +181,7 @@ class PlanVersion:
     @property
     def means(self) -> Meaning:
         """What versions of its kind do."""
-        return MEANINGS[self.kind]
+        return meaning_of(self.kind)
 
     @property
     def known_policy(self) -> Policy:

@@ -13,7 +13,7 @@ import numpy as np
 
 from placement import LoadReport, Replan, Unhealed
 from streaming.planning.state import ClusterState, balance_on
-from streaming.record.kinds import MEANINGS, Kind, Meaning
+from streaming.record.kinds import Kind, Meaning, meaning_of
 from streaming.record.loads import BrokerLimits, TopicLoads
 from streaming.record.moves import TopicMoves, load_after
 from streaming.record.version import (
@@ -46,7 +46,7 @@ class Decision:
     @property
     def means(self) -> Meaning:
         """What versions of its kind do."""
-        return MEANINGS[self.kind]
+        return meaning_of(self.kind)
 
     @property
     def effective(self) -> bool:
