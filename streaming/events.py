@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from placement.model import CAPACITIES, MAX_ID
+from placement.strategies import StrategyName
 
 Outcome = Literal["applied", "no_effect", "duplicate", "stale", "rejected", "malformed"]
 
@@ -81,7 +82,7 @@ class TopicCreated(TopicEvent, frozen=True, kw_only=True, tag="topic_created"):
     partitions: int | None = None
     replication_factor: int | None = None
     replica_assignment: dict[int, list[int]] | None = None
-    strategy: Literal["balanced", "adminutils", "striped"] | None = None
+    strategy: StrategyName | None = None
     fixed_start_index: Annotated[int, Meta(ge=0, le=MAX_ID)] | None = None
     disable_rack_aware: bool = False
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final
 
 from placement.errors import DuplicateBrokerError, InvalidAssignmentError, InvalidBrokerError
 from placement.kafka.adminutils.place import place_adminutils
@@ -21,6 +21,18 @@ from placement.kafka.striped import place_striped
 from placement.model import Assignment, Broker, Int32Array, distinct_brokers
 
 _CURRENT = "Current partition replica assignment"
+
+
+def _by_adminutils(brokers: Sequence[Broker], partitions: int, factor: int, random: JavaRandom) -> Int32Array:
+    return place_adminutils(brokers, partitions, factor, seed=random)
+
+
+def _by_striped(brokers: Sequence[Broker], partitions: int, factor: int, random: JavaRandom) -> Int32Array:
+    return place_striped(brokers, partitions, factor, draw=random.next_int)
+
+
+PROPOSERS: Final = {"adminutils": _by_adminutils, "striped": _by_striped}
+"""Kafka's placers by name, each drawing from a generator that goes on from topic to topic."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +59,7 @@ def generate(
     *,
     rack_aware: bool = True,
     seed: int = 0,
-    strategy: Literal["adminutils", "striped"] = "adminutils",
+    strategy: str = "adminutils",
 ) -> Generated:
     """Lay out topics anew on the listed brokers, as Kafka does.
 
@@ -78,9 +90,7 @@ def generate(
     random = JavaRandom(seed)
 
     def place(partitions: int, replication_factor: int) -> Int32Array:
-        if strategy == "striped":
-            return place_striped(usable, partitions, replication_factor, draw=random.next_int)
-        return place_adminutils(usable, partitions, replication_factor, seed=random)
+        return PROPOSERS[strategy](usable, partitions, replication_factor, random)
 
     rows = [row for row in current.rows() if row[0] in topics]
     return Generated(Assignment.from_rows(rows), Assignment.from_rows(_lay_out(rows, place)))

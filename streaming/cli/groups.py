@@ -11,6 +11,7 @@ import click
 
 from placement import PlacementError, assign_consumers, partition_for_key
 from placement.assignors.what_if import WhatIf, topics_of, what_if
+from placement.kafka.generate import PROPOSERS
 from placement.kafka.generate import generate as generate_proposal
 from placement.kafka.key_skew import key_skew, skew_chart, skew_table
 from streaming.cli.main import json_option
@@ -26,7 +27,7 @@ ASSIGNORS = click.Choice(["range", "roundrobin", "sticky", "cooperative-sticky"]
 @click.option("--current", "current_file", metavar="CURRENT.json", required=True, help="The layout now.")
 @click.option("--brokers", "brokers_file", metavar="B.json", required=True, help="The cluster's brokers.")
 @click.option("--disable-rack-aware", is_flag=True)
-@click.option("--strategy", type=click.Choice(["adminutils", "striped"]), default="adminutils", show_default=True)
+@click.option("--strategy", type=click.Choice(list(PROPOSERS)), default="adminutils", show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seeds the draw that Kafka makes at random.")
 def generate(
     topics_file: str,
@@ -52,7 +53,7 @@ def generate(
             brokers,
             rack_aware=not disable_rack_aware,
             seed=seed,
-            strategy="striped" if strategy == "striped" else "adminutils",
+            strategy=strategy,
         )
     except PlacementError as error:
         raise InputError(f"{topics_file}: {error}", path=topics_file) from error

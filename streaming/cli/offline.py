@@ -6,7 +6,6 @@ import json
 import sys
 from pathlib import Path
 from typing import Any, Literal, TypeVar
-from zlib import crc32
 
 import click
 import numpy as np
@@ -17,13 +16,11 @@ from placement import (
     Change,
     LoadReport,
     PlacementError,
-    place_adminutils,
-    place_balanced,
-    place_striped,
 )
 from placement.kafka.reassignment_json import reassignment_json, reassignment_with_dirs_json
 from placement.model import NO_BROKER
 from placement.plan import Moves
+from placement.strategies import STRATEGIES, Request
 from streaming.cli.working import working
 from streaming.errors import InputError
 
@@ -116,9 +113,7 @@ def read_assignment(path: str) -> Assignment:
 @_brokers
 @click.option("--partitions", type=int, required=True)
 @click.option("--replication-factor", type=int, required=True)
-@click.option(
-    "--strategy", type=click.Choice(["adminutils", "striped", "balanced"]), default="adminutils", show_default=True
-)
+@click.option("--strategy", type=click.Choice(list(STRATEGIES)), default="adminutils", show_default=True)
 @click.option("--fixed-start-index", type=int, help="adminutils: start here instead of drawing.")
 @click.option("--start-partition-id", type=int, default=0, show_default=True)
 @click.option("--disable-rack-aware", is_flag=True, help="adminutils: ignore racks.")
@@ -145,22 +140,18 @@ def place(
       replica-planner place --brokers B.json --partitions 6 --replication-factor 2 --fixed-start-index 0
     """
     brokers = read_brokers(brokers_file)
-    drawn = crc32(topic.encode()) if seed is None else seed
-    if strategy == "balanced":
-        current = read_assignment(current_file) if current_file else None
-        replicas = place_balanced(brokers, partitions, replication_factor, current=current, topic=topic)
-    elif strategy == "striped":
-        replicas = place_striped(brokers, partitions, replication_factor, seed=drawn)
-    else:
-        replicas = place_adminutils(
-            brokers,
-            partitions,
-            replication_factor,
-            fixed_start_index=fixed_start_index,
-            start_partition_id=start_partition_id,
-            rack_aware=False if disable_rack_aware else None,
-            seed=drawn,
-        )
+    request = Request(
+        brokers=brokers,
+        partitions=partitions,
+        replication_factor=replication_factor,
+        topic=topic,
+        current=read_assignment(current_file) if current_file else None,
+        start_partition_id=start_partition_id,
+        seed=seed,
+        fixed_start_index=fixed_start_index,
+        rack_aware=False if disable_rack_aware else None,
+    )
+    replicas = STRATEGIES[strategy].place(request)
     first = max(0, start_partition_id)
     click.echo(reassignment_json((topic, first + i, row) for i, row in enumerate(replicas.tolist())))
 

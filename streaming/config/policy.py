@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct, field
 
+from placement.strategies import StrategyName
 from streaming.amounts import ByteAmount, Duration
 from streaming.config.kinds import BrokerId, Count, Text, convert
 
@@ -69,7 +70,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     a burst of joins or failures must be quiet before one plan answers all of it.
     """
 
-    strategy: Literal["balanced", "adminutils", "striped"] = "balanced"
+    strategy: StrategyName = "balanced"
     default_partitions: Count = 1
     default_replication_factor: Count = 1
     on_failed: Literal["heal", "nothing"] = "heal"

@@ -14,6 +14,7 @@ from importlib.metadata import version as distribution_version
 from typing import Final, assert_never
 
 from placement import verify_moves
+from placement.strategies import STRATEGIES
 from streaming.config import Policy
 from streaming.errors import PlannerError, RejectedEvent
 from streaming.events import (
@@ -67,6 +68,8 @@ from streaming.record.version import (
     Numbers,
     PlanVersion,
 )
+
+_CHECKED: Final = frozenset(name for name, strategy in STRATEGIES.items() if not strategy.is_kafkas)
 
 SOFTWARE_VERSION: Final = distribution_version("replica-planner")
 
@@ -341,12 +344,12 @@ class ClusterPlanner:
         return waiting.plan_version
 
     def _check_placed(self, moves: Sequence[TopicMoves]) -> None:
-        """Prove that what ``balanced`` placed is sound; the other strategies are Kafka's, and as good as Kafka's.
+        """Prove that what was placed is sound, but for strategies that are Kafka's, and as good as Kafka's.
 
         Raises:
             PlannerError: it is not.
         """
-        placed = {t.topic for decision in self._open for t in decision.topics if t.strategy == "balanced"}
+        placed = {t.topic for decision in self._open for t in decision.topics if t.strategy in _CHECKED}
         fresh: dict[tuple[frozenset[int], int], list[TopicMoves]] = {}
         times = Counter[str]()  # a topic that was deleted in between is placed more than once
         for block in moves:

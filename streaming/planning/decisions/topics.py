@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Final
-from zlib import crc32
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
-from placement import (
-    PlacementError,
-    extend_adminutils,
-    place_adminutils,
-    place_balanced,
-    place_striped,
-)
+from placement import PlacementError
 from placement.model import MAX_ID, NO_BROKER, Int32Array
+from placement.strategies import STRATEGIES, Request
 from streaming.config import Policy
 from streaming.errors import RejectedEvent
 from streaming.events import PartitionsAdded, TopicCreated, TopicDeleted
@@ -27,6 +23,9 @@ from streaming.record.version import TopicChange
 
 MAX_PARTITIONS: Final = 1_000_000
 """The most partitions of a topic, so that one line cannot ask for more than fits into memory."""
+
+_OF_NO_STRATEGY: Final = STRATEGIES["balanced"]
+"""Extends topics that no strategy has placed: their layout was given, or observed."""
 
 _LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -71,27 +70,34 @@ def topic_created(state: ClusterState, event: TopicCreated, policy: Policy) -> A
 def _placed(state: ClusterState, event: TopicCreated, policy: Policy, strategy: str) -> Int32Array:
     partitions = policy.default_partitions if event.partitions is None else event.partitions
     factor = policy.default_replication_factor if event.replication_factor is None else event.replication_factor
-    if strategy != "adminutils" and (event.fixed_start_index is not None or event.disable_rack_aware):
+    chosen = STRATEGIES[strategy]
+    if not chosen.takes_start and (event.fixed_start_index is not None or event.disable_rack_aware):
+        takers = ", ".join(name for name, each in STRATEGIES.items() if each.takes_start)
         raise RejectedEvent(
-            "fixed_start_index and disable_rack_aware belong to strategy adminutils, "
+            f"fixed_start_index and disable_rack_aware belong to strategy {takers}, "
             f"and topic {event.topic} is placed by {strategy}"
         )
     _check_count(event.topic, partitions)
+    more = {"fixed_start_index": event.fixed_start_index, "rack_aware": False if event.disable_rack_aware else None}
+    return _answer(chosen.place, _request(state, event.topic, policy, partitions, factor, **more))
+
+
+def _request(state: ClusterState, topic: str, policy: Policy, partitions: int, factor: int, **more: Any) -> Request:
+    closed = policy.closed_to(topic)
+    return Request(
+        brokers=state.live_brokers(closed),
+        partitions=partitions,
+        replication_factor=factor,
+        topic=topic,
+        current=state.load,
+        fleet=partial(state.live_fleet, closed),
+        **more,
+    )
+
+
+def _answer(method: Callable[..., Int32Array], *asked: Any) -> Int32Array:
     try:
-        if strategy == "balanced":
-            fleet = state.live_fleet(policy.closed_to(event.topic))
-            return place_balanced(fleet, partitions, factor, current=state.load, topic=event.topic)
-        brokers = state.live_brokers(policy.closed_to(event.topic))
-        if strategy == "striped":
-            return place_striped(brokers, partitions, factor, seed=crc32(event.topic.encode()))
-        return place_adminutils(
-            brokers,
-            partitions,
-            factor,
-            fixed_start_index=event.fixed_start_index,
-            rack_aware=False if event.disable_rack_aware else None,
-            seed=crc32(event.topic.encode()),
-        )
+        return method(*asked)
     except PlacementError as error:
         raise RejectedEvent(str(error)) from error
 
@@ -157,15 +163,7 @@ def partitions_added(state: ClusterState, event: PartitionsAdded, policy: Policy
 
 def _extended(state: ClusterState, topic: str, layout: TopicLayout, added: int, policy: Policy) -> Int32Array:
     """The replicas of partitions that are added, by the strategy that placed the topic."""
-    brokers = state.live_brokers(policy.closed_to(topic))
     factor = int((layout.replicas[0] != NO_BROKER).sum())
-    strategy = layout.strategy or policy.strategy
-    try:
-        if strategy == "adminutils":
-            return extend_adminutils(brokers, layout.replicas[:, :factor], added)
-        if strategy == "striped":
-            seed = crc32(f"{topic}-{int(layout.partitions[-1]) + 1}".encode())
-            return place_striped(brokers, added, factor, seed=seed)
-        return place_balanced(brokers, added, factor, current=state.load, topic=topic)
-    except PlacementError as error:
-        raise RejectedEvent(str(error)) from error
+    request = _request(state, topic, policy, added, factor, start_partition_id=int(layout.partitions[-1]) + 1)
+    strategy = STRATEGIES.get(layout.strategy or policy.strategy, _OF_NO_STRATEGY)
+    return _answer(strategy.extend, request, layout.replicas[:, :factor])
