@@ -171,13 +171,3 @@ def _rows(table: pa.Table) -> Iterator[tuple[Batch, PlanVersion]]:
         ids = zip(part["app_id"].to_pylist(), part["batch_id"].to_pylist(), strict=True)
         for batch, version in zip(ids, versions_from_arrow(part), strict=True):
             yield Batch(*batch), version
-
-
-def kept_elsewhere(history: History, cluster: str, plan_version: int, seal: str) -> Difference | None:
-    """Whether the journal has a version with the seal that somebody kept where nobody can rewrite it."""
-    rows = history.plans(["seal"], Span(cluster, plan_version, plan_version))
-    found = rows["seal"].to_pylist()
-    if found == [seal]:
-        return None
-    what = "its seal is not the one that was kept elsewhere: history was written anew" if found else "is missing"
-    return Difference(cluster, plan_version, what, found, seal)

@@ -117,12 +117,17 @@ class ClusterAudit:
         }
 
     def _check_order(self, versions: Sequence[PlanVersion]) -> None:
+        before = self.known.get(self.state.version)
         for expected, version in enumerate(versions, start=self.state.version + 1):
             self._at = expected
             if version.plan_version != expected:
                 found = version.plan_version
                 what = "is there twice" if found < expected else f"is missing: the next row is version {found}"
                 raise NotTheSame(what, found, expected, certain=True)
+            if before is not None and before.fold.brokers and not version.fold.brokers:
+                what = "the digests of the projections are missing, and the version before has its own"
+                raise NotTheSame(what, version.fold, before.fold, certain=True)
+            before = version
 
     def _check_seals(self, versions: Sequence[PlanVersion]) -> None:
         """Digest and seal are those of the row's own content."""

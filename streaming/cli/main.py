@@ -30,6 +30,7 @@ _COMMANDS: Final = {
     "place": "streaming.cli.offline",
     "replan": "streaming.cli.offline",
     "verify": "streaming.cli.verifying",
+    "seals": "streaming.cli.verifying",
     "generate": "streaming.cli.groups",
     "partition": "streaming.cli.groups",
     "assign": "streaming.cli.groups",
