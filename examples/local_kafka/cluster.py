@@ -143,6 +143,7 @@ class LocalKafka:
             "controller.listener.names": "CONTROLLER",
             "listeners": f"CONTROLLER://{self._voters.partition('@')[2]}",
             "broker.session.timeout.ms": int(SESSION_TIMEOUT * 1000),
+            **(self.security.authorizer if self.security else {}),
         }
 
     def _broker_settings(self, broker: int, rack: str, ports: Mapping[str, int]) -> dict[str, object]:

@@ -18,10 +18,18 @@ class Security:
     Attributes:
         folder: holds the PEM files: the authority that signed all certificates, and a client's certificate and key.
         users: passwords by name, for PLAIN and SCRAM alike.
+        authorizes: users may do only what ACLs allow; who comes without a login may do everything.
     """
 
     folder: Path
     users: Mapping[str, str]
+    authorizes: bool = False
+
+    @property
+    def authorizer(self) -> dict[str, str]:
+        """What brokers and controllers are told of ACLs."""
+        name = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+        return {"authorizer.class.name": name, "super.users": "User:ANONYMOUS"} if self.authorizes else {}
 
     @property
     def ca(self) -> Path:
@@ -57,6 +65,7 @@ class Security:
 
     def broker_settings(self) -> Iterator[tuple[str, str]]:
         """What a broker's ``server.properties`` says about it."""
+        yield from self.authorizer.items()
         yield "ssl.keystore.type", "PEM"
         yield "ssl.keystore.location", str(self.folder / "broker.keystore.pem")
         yield "ssl.truststore.type", "PEM"
