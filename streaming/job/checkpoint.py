@@ -76,36 +76,41 @@ def _number(path: Path) -> int:
     return int(path.name.partition(".")[0])
 
 
-def check_tables(spark: SparkSession, tables: Tables, checkpoint: str, reached: int) -> dict[str, str]:
-    """See that the tables are those that the checkpoint was planned into, and have all that was.
+def check_tables(spark: SparkSession, tables: Tables, checkpoint: str) -> dict[str, str]:
+    """See that the tables are those that the checkpoint was planned into; their ids, by name.
+
+    Raises:
+        JobError: they are others.
+    """
+    ids = {table.name: tables.identity(spark, table) for table in _RECORDS}
+    noted = _read(spark, checkpoint)
+    others = [name for name, known in noted["tables"].items() if ids.get(name, known) != known] if noted else []
+    if others:
+        raise JobError(
+            f"{tables.root}: {' and '.join(others)} {'is' if len(others) == 1 else 'are'} not what the checkpoint "
+            f"{checkpoint} was planned into; nothing was written: put the tables of then back, or {NEW_CHECKPOINT}"
+        )
+    return ids
+
+
+def check_reached(spark: SparkSession, tables: Tables, checkpoint: str, ids: Mapping[str, str], reached: int) -> None:
+    """See that the tables with these ids have all that the checkpoint has planned into them.
 
     Args:
         reached: the last batch of the checkpoint's query of which the tables know; -1 where there is none.
 
-    Returns:
-        The ids of the tables, by name.
-
     Raises:
-        JobError: they are others, or were set back.
+        JobError: they were set back.
     """
-    ids = {table.name: tables.identity(spark, table) for table in _RECORDS}
     noted = _read(spark, checkpoint)
-    if noted is not None:
-        others = [name for name, known in noted["tables"].items() if ids.get(name, known) != known]
-        if others:
-            raise JobError(
-                f"{tables.root}: {' and '.join(others)} {'is' if len(others) == 1 else 'are'} not what the checkpoint "
-                f"{checkpoint} was planned into; nothing was written: put the tables of then back, or {NEW_CHECKPOINT}"
-            )
-        if noted["batch"] > reached:
-            raise JobError(
-                f"{tables.root}: the checkpoint {checkpoint} has planned up to batch {noted['batch']}, of which these "
-                f"tables have {f'none after {reached}' if reached >= 0 else 'none'}; nothing was written: "
-                f"{NEW_CHECKPOINT}"
-            )
+    if noted is not None and noted["batch"] > reached:
+        raise JobError(
+            f"{tables.root}: the checkpoint {checkpoint} has planned up to batch {noted['batch']}, of which these "
+            f"tables have {f'none after {reached}' if reached >= 0 else 'none'}; nothing was written: "
+            f"{NEW_CHECKPOINT}"
+        )
     if noted is None or "://" in checkpoint:
         note(spark, checkpoint, ids, reached)
-    return ids
 
 
 def note(spark: SparkSession, checkpoint: str, ids: Mapping[str, str], batch: int) -> None:

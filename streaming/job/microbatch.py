@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from streaming.config import Config
 from streaming.errors import JobError
 from streaming.events import Line
-from streaming.job.checkpoint import check_repeated, check_tables, checkpoint_identity, digest_of, note
+from streaming.job.checkpoint import check_reached, check_repeated, check_tables, checkpoint_identity, digest_of, note
 from streaming.job.executors import plan_on_executors
 from streaming.job.folder import Folder, folder_of
 from streaming.job.garbage import few_collections
@@ -186,10 +186,11 @@ class MicroBatches:
         if self._memory is None:
             checkpoint = self.config.job.checkpoint
             self._app_id = self._app_id or checkpoint_identity(spark, checkpoint)
+            self._tables = check_tables(spark, tables, checkpoint)  # before projections of others are mended
             journal = tables.journal_version(spark)
             memory = load_memory(spark, tables, self._app_id, batch_id, partial(self._rebuild, spark, tables))
             memory.journal = journal
-            self._tables = check_tables(spark, tables, checkpoint, memory.reached)
+            check_reached(spark, tables, checkpoint, self._tables, memory.reached)
             self._folder = folder_of(self.config)
             self._memory = memory
             # First of all: a projection counts as complete up to the newest version in it.

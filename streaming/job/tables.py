@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from itertools import pairwise
@@ -124,8 +125,14 @@ class Tables:
         """
         if self.shared:
             return self._read_by_spark(spark, table, columns, beyond, clusters)
-        try:
+        with self._named(table):
             return self._read_here(table, columns, beyond, clusters)
+
+    @contextmanager
+    def _named(self, table: Table) -> Iterator[None]:
+        """Say which table it is that cannot be read without Spark."""
+        try:
+            yield
         except (DeltaError, OSError, pa.ArrowException) as error:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise JobError(f"{self.path(table)}: this table cannot be read: {reason}") from error
@@ -213,7 +220,8 @@ class Tables:
         """The id that Delta gave the table when it was created."""
         if self.shared:
             return str(spark.sql(f"DESCRIBE DETAIL {self.identifier(table)}").collect()[0]["id"])
-        return str(DeltaTable(self.path(table)).metadata().id)
+        with self._named(table):
+            return str(DeltaTable(self.path(table)).metadata().id)
 
 
 def in_files(rows: pa.Table) -> pa.Table:

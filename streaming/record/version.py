@@ -99,12 +99,15 @@ class Balance:
     leaders_max: int = 0
 
 
+MOST_RESIDUAL: Final = 2**53
+
+
 @dataclass(frozen=True, slots=True)
 class LoadNumbers:
     """What a plan by load costs and brings, in bytes.
 
     ``lower_bound_bytes`` is certified. The residuals are how far the worst broker ends outside its band, in thousandths
-    of its share, rounded up; 0 within.
+    of its share, rounded up; 0 within, and ``MOST_RESIDUAL`` at most: a broker may have next to no share.
     """
 
     moved_bytes: int

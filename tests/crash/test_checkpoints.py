@@ -84,6 +84,15 @@ def test_what_stops_the_job_is_named(spark: SparkSession, job: JobFolder, damage
         job.run(spark)
 
 
+def test_projections_of_tables_that_are_refused_are_not_mended(spark: SparkSession, job: JobFolder) -> None:
+    shutil.rmtree(job.tables / "plans")
+    projections = ("brokers", "assignments")
+    before = [job.delta(name).version() for name in projections]
+    with pytest.raises(JobError, match="plans is not what the checkpoint"):
+        job.run(spark)
+    assert [job.delta(name).version() for name in projections] == before
+
+
 def newer(job: JobFolder, column: str) -> None:
     """Let a newer release write a row."""
     rows = job.delta("plans").to_pyarrow_table().slice(0, 1).to_pylist()

@@ -18,6 +18,7 @@ from streaming.record.loads import BrokerLimits, TopicLoads
 from streaming.record.moves import TopicMoves, load_after
 from streaming.record.version import (
     EFFECTIVE,
+    MOST_RESIDUAL,
     Approval,
     BrokerRecord,
     LoadNumbers,
@@ -102,7 +103,9 @@ def numbers_of(
 
 
 def _load_numbers(report: LoadReport) -> LoadNumbers:
-    residuals = {f"residual_{weight}": ceil(1000 * left) for weight, left in report.residuals().items()}
+    residuals = {
+        f"residual_{weight}": min(ceil(1000 * left), MOST_RESIDUAL) for weight, left in report.residuals().items()
+    }
     return LoadNumbers(report.moved_bytes, report.lower_bound_bytes, **residuals)
 
 
