@@ -80,9 +80,9 @@ bench: install ## measure what the README claims
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 lock: $(INSTALLED) ## write requirements/ again from pyproject.toml; newer versions: make lock ARGS=--upgrade
-	@$(LOCK) $(ARGS) --group dev --output-file requirements/dev.txt pyproject.toml
-	@$(LOCK) $(ARGS) --group dev --override tools/spark-4.2.override --output-file requirements/spark-4.2.txt pyproject.toml
-	@$(LOCK) $(ARGS) --output-file requirements/runtime.txt pyproject.toml
+	@$(LOCK) $(ARGS) --extra spark --group dev --output-file requirements/dev.txt pyproject.toml
+	@$(LOCK) $(ARGS) --extra spark --group dev --override tools/spark-4.2.override --output-file requirements/spark-4.2.txt pyproject.toml
+	@$(LOCK) $(ARGS) --extra spark --output-file requirements/runtime.txt pyproject.toml
 	@echo uv | $(LOCK) $(ARGS) --output-file requirements/bootstrap.txt -
 
 clean: ## remove .venv and the caches of the tools; tables under .data stay

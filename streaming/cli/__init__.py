@@ -27,14 +27,18 @@ class WithoutPandas:
 
 
 def main() -> None:
-    """Entry point of ``replica-planner``."""
+    """Entry point of ``replica-planner``. Returns on success: on Databricks even ``sys.exit(0)`` fails a task."""
     if sys.argv[1:2] != ["run"]:  # Spark needs pandas
         sys.meta_path.insert(0, WithoutPandas())
         gc.set_threshold(*SELDOM)
         os.environ.setdefault(
             "RUST_LOG", "error"
         )  # warnings of the storages' clients come again as the reason of an error
-    sys.exit(cli.main(standalone_mode=True))
+    try:
+        cli.main()
+    except SystemExit as end:
+        if end.code:
+            raise
 
 
 __all__ = ["cli", "main"]

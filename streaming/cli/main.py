@@ -36,6 +36,12 @@ _COMMANDS: Final = {
     "assign": "streaming.cli.groups",
 }
 
+_SPARK: Final = ("pyspark", "delta", "pandas")
+_WITHOUT_SPARK: Final = (
+    "this command needs Spark, and this environment has no pyspark and delta-spark: "
+    "install replica-planner[spark], or run it where Spark is"
+)
+
 
 class BadUsage(click.UsageError):
     """An argument that is missing, unknown or of the wrong kind, said in one line like every other error."""
@@ -89,6 +95,11 @@ class LazyGroup(click.Group):
             ctx.exit(2)
         except BrokenPipeError:
             ctx.exit(0)
+        except ModuleNotFoundError as error:
+            if error.name not in _SPARK:
+                raise
+            click.echo(f"replica-planner: {_WITHOUT_SPARK}", err=True)
+            ctx.exit(2)
 
 
 @click.group(

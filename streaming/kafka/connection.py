@@ -162,7 +162,8 @@ class Connection:
             options["ssl.keystore.certificate.chain"] = _read("ssl_certificate_file", settings.ssl_certificate_file)
             options["ssl.keystore.key"] = _read("ssl_key_file", settings.ssl_key_file)
         if settings.sasl_mechanism:
-            module = _LOGIN_MODULES[settings.sasl_mechanism]
+            shaded = "kafkashaded." if "DATABRICKS_RUNTIME_VERSION" in os.environ else ""
+            module = shaded + _LOGIN_MODULES[settings.sasl_mechanism]
             login = f"username={_quoted(settings.sasl_username or '')} password={_quoted(self.password or '')}"
             options |= {"sasl.mechanism": settings.sasl_mechanism, "sasl.jaas.config": f"{module} required {login};"}
         return {f"kafka.{name}": value for name, value in options.items()}

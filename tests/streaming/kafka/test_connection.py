@@ -125,6 +125,13 @@ def test_spark_is_told_the_same_in_its_own_words(tmp_path: Path) -> None:
     }
 
 
+def test_databricks_names_the_login_modules_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its runtimes have Kafka's client under another package."""
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
+    login = Connection.to("a:1", SASL, ENVIRONMENT).spark_options()["kafka.sasl.jaas.config"]
+    assert login.startswith("kafkashaded.org.apache.kafka.common.security.scram.ScramLoginModule required ")
+
+
 DUMP = "Request 'AlterPartitionReassignmentsRequest(version=1, t=1)' failed with response 'Response(error=31)'."
 
 
