@@ -50,7 +50,9 @@ def test_without_spark_tables_are_read_and_exports_replanned(installed: Path) ->
     assert [plan["plan_version"] for plan in json.loads(plans.stdout)] == [1, 2, 3, 4, 5, 6]
     report = command(installed, "report", "east", "--conf", "conf.toml", "--out", "report.html")
     assert (report.returncode, report.stdout) == (0, "report.html written\n"), report.stderr
-    (installed / "current.json").write_text('{"version": 1, "partitions": {"t": [[1, 2]]}}')
+    (installed / "current.json").write_text(
+        '{"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}'
+    )
     (installed / "brokers.json").write_text('[{"id": 1, "state": "dead"}, {"id": 2}, {"id": 3}]')
     plan = command(installed, "replan", "--current", "current.json", "--brokers", "brokers.json", "--out", "-")
     assert plan.returncode == 0, plan.stderr
