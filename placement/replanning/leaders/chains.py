@@ -10,6 +10,9 @@ from placement.replanning.replicas.seats import first_of_each, within_quota
 
 _FAR = 1 << 50
 _GRID = 1 << 22
+_SPARSE = 8
+"""A grid of all pairs is made from one place in so many pairs on."""
+_STEPS = 100_000
 _EVERY = slice(None)
 _Column = Int64Array | Int32Array
 
@@ -23,9 +26,10 @@ class Arcs:
         row, place, broker, cost: columns of the places of rows that have a choice, by row, shape ``(k,)``.
         source: int32, shape ``(k,)``: the broker that leads the row of each of these places.
         price: int32, shape ``(k,)``: what it costs more that the place leads instead of the one that does.
+        steps: how many more passes over arcs may be made, so that long chains have a bound that is no clock's.
     """
 
-    __slots__ = ("_first", "broker", "cost", "leading", "load", "place", "price", "row", "source")
+    __slots__ = ("_first", "broker", "cost", "leading", "load", "place", "price", "row", "source", "steps")
 
     def __init__(self, replicas: Int32Array, cost: Int64Array, leading: Int64Array, load: Int64Array) -> None:
         """Take the matrices of :func:`placement.replanning.leaders.elect.elect`, and who leads at the start."""
@@ -38,6 +42,7 @@ class Arcs:
         self.cost = cost.reshape(-1)[choice].astype(np.int32)
         self.leading = leading
         self.load = load
+        self.steps = _STEPS
         self._first = np.append(0, np.cumsum(np.where(choices > 1, choices, 0)))
         rows = np.arange(leading.size)
         self.source = replicas[rows, leading][self.row]
@@ -68,6 +73,7 @@ def distances(arcs: Arcs, part: Int32Array, start: Int64Array) -> Int64Array:
     by_broker = first.size <= result.size
     changed = start < _FAR
     while changed.any():
+        arcs.steps -= 1
         known = result.copy()
         if by_broker and broker.size:
             result[broker[first]] = np.minimum(known[broker[first]], np.minimum.reduceat(known[source] + price, first))
@@ -99,7 +105,7 @@ def route(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array
     tight = _tight(arcs, part, distance, _EVERY)
     led = arcs.leading.copy()
     done = _direct(arcs, tight, starts, ends)
-    while starts.any() and ends.any():
+    while starts.any() and ends.any() and arcs.steps > 0:
         tight = _tight_still(arcs, part, distance, tight, np.flatnonzero(arcs.leading != led))
         led = arcs.leading.copy()
         chains = _long(arcs, tight, starts, ends)
@@ -110,19 +116,28 @@ def route(arcs: Arcs, part: Int32Array, distance: Int64Array, starts: Int64Array
 
 
 def _graph(arcs: Arcs, part: Int32Array) -> tuple[_Column, _Column, _Column]:
-    """Source, broker and price of every arc; only the cheapest of each pair where a grid of pairs fits in memory."""
+    """Source, broker and price of every arc; only the cheapest of each pair where that takes little time and memory."""
     source, price = arcs.source, arcs.price
     n = arcs.load.size
-    if n * n > _GRID:
-        inside = (part[source] == part[arcs.broker]) & (source != arcs.broker)
+    if n * n > _GRID or source.size * _SPARSE < n * n:
+        inside = np.flatnonzero((part[source] == part[arcs.broker]) & (source != arcs.broker))
         # The fast path of ufunc.at wants indices and values of 64 bits.
-        return source[inside], arcs.broker[inside].astype(np.int64), price[inside].astype(np.int64)
+        into, cost = arcs.broker[inside].astype(np.int64), price[inside].astype(np.int64)
+        return _cheapest(source[inside], into, cost) if source.size * _SPARSE < n * n else (source[inside], into, cost)
     grid = np.full(n * n, _FAR, np.int64)
     np.minimum.at(grid, arcs.broker.astype(np.int64) * n + source, price.astype(np.int64))
     grid.reshape(n, n)[part[:, None] != part[None, :]] = _FAR
     np.fill_diagonal(grid.reshape(n, n), _FAR)
     arc = np.flatnonzero(grid < _FAR)
     return arc % n, arc // n, grid[arc]
+
+
+def _cheapest(source: Int32Array, broker: Int64Array, price: Int64Array) -> tuple[_Column, _Column, _Column]:
+    """The cheapest arc of each pair, by broker and source: of few arcs, sorting finds them sooner than a grid does."""
+    order = np.lexsort((price, source, broker))
+    source, broker = source[order], broker[order]
+    first = np.append(True, (source[1:] != source[:-1]) | (broker[1:] != broker[:-1]))[: order.size]
+    return source[first], broker[first], price[order[first]]
 
 
 def _tight(arcs: Arcs, part: Int32Array, distance: Int64Array, among: Int64Array | slice) -> Int64Array:
@@ -175,6 +190,7 @@ def _long(arcs: Arcs, tight: Int64Array, starts: Int64Array, ends: Int64Array) -
     onward = np.flatnonzero((layer[source] >= 0) & (layer[broker] == layer[source] + 1))
     tight, source, broker = tight[onward], source[onward], broker[onward]
     depth = int(layer.max(initial=0))
+    arcs.steps -= 2 * depth
     passes = np.where(layer == depth, ends, 0)
     booked = []
     order = by_group(layer[source])

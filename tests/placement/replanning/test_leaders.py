@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from placement.replanning.leaders import chains
 from placement.replanning.leaders.elect import FRESH, NEVER, elect, led
 from tests.placement.oracle import balance_of, best_leaders
 
@@ -67,3 +68,23 @@ def test_a_new_replica_leads_only_where_balance_needs_it() -> None:
 def test_single_replicas_have_no_choice() -> None:
     replicas = np.array([[0], [0], [1]], np.int32)
     assert elect(replicas, np.zeros((3, 1), np.int64), np.zeros(2, np.int64), np.ones(2)).tolist() == [0, 0, 0]
+
+
+def test_long_chains_end_after_a_number_of_steps_and_nobody_is_worse_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ring of 60 brokers, two of which lead what a third did: leaderships have to travel half of the way around."""
+    place = np.arange(600) % 60
+    replicas = np.stack([place, (place + 1) % 60, (place + 2) % 60], axis=1).astype(np.int32)
+    cost = np.tile(np.array([0, 1, 1], np.int64), (600, 1))
+    cost[place == 7, 0] = NEVER
+    base, capacity = np.zeros(60, np.int64), np.ones(60)
+    capacity[7] = 0.001
+    even = led(replicas, elect(replicas, cost, base, capacity), base)
+    monkeypatch.setattr(chains, "_STEPS", 100)
+    leading = elect(replicas, cost, base, capacity)
+    cut_short = led(replicas, leading, base)
+    assert (even.max(), led(replicas, np.where(place == 7, 1, 0), base).max()) == (11, 20)
+    assert 11 < cut_short.max() < 20
+    assert (cost[np.arange(600), leading] < NEVER).all()
+    # Whoever plans again goes on where this ended.
+    again = np.where(np.arange(3) == leading[:, None], 0, np.where(cost < NEVER, 1, NEVER))
+    assert led(replicas, elect(replicas, again, base, capacity), base).max() < cut_short.max()
