@@ -27,7 +27,7 @@ from placement.terms import Leaders, Mode, Terms
 
 def replan(  # noqa: PLR0913 - one keyword per option of the command
     assignment: Assignment,
-    brokers: Iterable[Broker],
+    brokers: Iterable[Broker] | Terms,
     *,
     mode: Mode = "heal",
     max_moves: int | None = None,
@@ -51,27 +51,8 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
 
     Args:
         assignment: the layout now. A broker that it names and that is not among ``brokers`` counts as dead.
-        brokers: all brokers, in any order.
-        mode: ``heal`` moves only replicas on dead and draining brokers; ``rebalance`` may move all.
-        max_moves: replicas that may be copied at most; lost ones come first.
-        exclude_topics: topics in which nothing changes.
-        exclude_brokers: brokers that get no new replica and keep those that they have, unless a lower replication
-            factor leaves no other to give up.
-        replication_factors: the replication factor that topics must end with, where it changes.
-        strict_spread: when rebalancing, every topic evenly over the brokers, even at the cost of more moves; a
-            budget that is too small for it goes to the balance of the brokers instead.
-        home: a layout that partitions return to where that costs nothing; not regarded with loads that differ.
-        loads: what each partition of ``assignment`` weighs, and what brokers can take.
-        band: how close to their shares brokers are brought; only with loads.
-        max_bytes: bytes that may be copied at most, lost replicas first; only with loads.
-        keep_off: by topic, brokers that get no replica of it, and that a rebalance takes those away from that they
-            have; only with loads. Its racks are only as large as the brokers that are left for it.
-        move_cost: bytes that the search counts for a copy besides its own; only with loads.
-        in_sync: int32 broker ids, shape ``(P, S)``, padded with -1: the replicas of each partition that are up and in
-            the ISR. Without it, those on brokers that are not dead. Where a replication factor is lowered, no other
-            is kept in the place of one of them.
-        leaders: who may lead anew to even leaders out. Healing, only partitions that lost a replica; rebalancing,
-            ``even``: all, ``keep``: those whose replicas change. ``everywhere``: all, even when healing.
+        brokers: all brokers, in any order, and with them keywords, which :class:`~placement.Terms` explains; or terms,
+            which say all.
 
     Raises:
         InvalidAssignmentError: the layout is empty, or ``in_sync`` is of another one.
@@ -85,51 +66,68 @@ def replan(  # noqa: PLR0913 - one keyword per option of the command
             fewer and no replica can be given up without giving up data.
         DuplicateBrokerError, IncompleteRackError: the brokers contradict each other.
     """
+    given = {name: value for name, value in locals().items() if name not in ("assignment", "brokers")}
+    if not isinstance(brokers, Terms):
+        return _replan(assignment, Terms(brokers, **given))  # type: ignore[arg-type]
+    defaults = replan.__kwdefaults__ or {}
+    for name, value in given.items():
+        if value is not defaults[name]:
+            raise InvalidLimitError(f"{name} is given beside terms: say it in the terms", name=name, value=value)
+    return _replan(assignment, brokers)
+
+
+def _replan(assignment: Assignment, asked: Terms) -> Replan:
+    terms = _checked(assignment, asked)
+    fleet = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=assignment.replicas)
+    if terms.loads is not None:
+        checks.instance(terms.loads, Loads, "loads")
+        asked_by_load = LoadTerms(terms.loads, terms.band or Band(), terms.max_bytes, terms.move_cost)
+        return _by_load(assignment, fleet, terms, asked_by_load)
+    kept_off = len(terms.keep_off) or None
+    by_load = {"max_bytes": terms.max_bytes, "keep_off": kept_off, "move_cost": terms.move_cost or None}
+    for name, value in by_load.items():
+        if value is not None:
+            raise InvalidLimitError(f"{name} needs loads to plan by", name=name, value=value)
+    return _by_count(assignment, fleet, terms)
+
+
+def _checked(assignment: Assignment, asked: Terms) -> Terms:
+    """The terms with every value checked, in the form that the steps read."""
     checks.instance(assignment, Assignment, "assignment")
-    checks.instance(assignment if home is None else home, Assignment, "home")
+    checks.instance(assignment if asked.home is None else asked.home, Assignment, "home")
     if not len(assignment):
         raise InvalidAssignmentError("the layout is empty: there is no partition to plan for")
-    checks.choice(mode, "mode", get_args(Mode))
-    checks.choice(leaders, "leaders", get_args(Leaders))
-    in_sync = None if in_sync is None else checks.matrix(in_sync, "in_sync")
+    checks.choice(asked.mode, "mode", get_args(Mode))
+    checks.choice(asked.leaders, "leaders", get_args(Leaders))
+    in_sync = None if asked.in_sync is None else checks.matrix(asked.in_sync, "in_sync")
     if in_sync is not None and in_sync.shape[0] != len(assignment):
         raise InvalidAssignmentError(
             f"in_sync is of {in_sync.shape[0]} partitions and the layout has {len(assignment)}"
         )
-    known = only_brokers(brokers)
+    known = only_brokers(asked.brokers)
     factor = partial(checks.replication_factor, most=len(known) + assignment.replicas.shape[1])
-    terms = Terms(
+    return replace(
+        asked,
         brokers=tuple(sorted(known, key=lambda b: b.id)),
-        mode=mode,
-        max_moves=checks.limit(max_moves, "max_moves"),
-        exclude_topics=checks.topics(exclude_topics, "exclude_topics"),
-        exclude_brokers=checks.broker_ids(exclude_brokers, "exclude_brokers"),
-        replication_factors=checks.by_topic(replication_factors, "replication_factors", factor),
-        strict_spread=checks.flag(strict_spread, "strict_spread"),
-        keep_off={topic: ids for topic, ids in checks.by_topic(keep_off, "keep_off", checks.broker_ids).items() if ids},
+        max_moves=checks.limit(asked.max_moves, "max_moves"),
+        exclude_topics=checks.topics(asked.exclude_topics, "exclude_topics"),
+        exclude_brokers=checks.broker_ids(asked.exclude_brokers, "exclude_brokers"),
+        replication_factors=checks.by_topic(asked.replication_factors, "replication_factors", factor),
+        strict_spread=checks.flag(asked.strict_spread, "strict_spread"),
+        keep_off={t: ids for t, ids in checks.by_topic(asked.keep_off, "keep_off", checks.broker_ids).items() if ids},
         in_sync=in_sync,
-        leaders=leaders,
+        max_bytes=checks.limit(asked.max_bytes, "max_bytes"),
+        move_cost=checks.whole(asked.move_cost, "move_cost", 0, error=InvalidLimitError),
+        band=Band() if asked.band is None else checks.instance(asked.band, Band, "band"),
     )
-    max_bytes = checks.limit(max_bytes, "max_bytes")
-    move_cost = checks.whole(move_cost, "move_cost", 0, error=InvalidLimitError)
-    band = Band() if band is None else checks.instance(band, Band, "band")
-    fleet = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=assignment.replicas)
-    if loads is not None:
-        checks.instance(loads, Loads, "loads")
-        return _by_load(assignment, fleet, terms, home, LoadTerms(loads, band, max_bytes, move_cost))
-    by_load = {"max_bytes": max_bytes, "keep_off": len(terms.keep_off) or None, "move_cost": move_cost or None}
-    for name, value in by_load.items():
-        if value is not None:
-            raise InvalidLimitError(f"{name} needs loads to plan by", name=name, value=value)
-    return _by_count(assignment, fleet, terms, home)
 
 
-def _by_count(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None) -> Replan:
-    state, certificate = _solve(assignment, fleet, terms, home)
+def _by_count(assignment: Assignment, fleet: Fleet, terms: Terms) -> Replan:
+    state, certificate = _solve(assignment, fleet, terms)
     return conclude(terms, assignment, state, certificate)
 
 
-def _by_load(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None, asked: LoadTerms) -> Replan:
+def _by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: LoadTerms) -> Replan:
     """The plan by counts where all partitions weigh the same and it keeps every limit, else the one by load."""
     loads, max_bytes = asked.loads, asked.max_bytes
     loads.check(assignment)
@@ -137,7 +135,7 @@ def _by_load(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignmen
         raise InvalidLimitError(
             f"max_bytes is {max_bytes}: it cannot be given together with max_moves", name="max_bytes", value=max_bytes
         )
-    plan = _alike(assignment, fleet, terms, home, asked)
+    plan = _alike(assignment, fleet, terms, asked)
     if plan is not None:
         return plan
     if terms.strict_spread:
@@ -148,29 +146,27 @@ def _by_load(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignmen
 
     def again(layout: Assignment) -> Replan:
         known = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=layout.replicas)
-        return _alike(layout, known, terms, home, asked) or place_by_load(layout, known, terms, asked)
+        return _alike(layout, known, terms, asked) or place_by_load(layout, known, terms, asked)
 
     return lasting(plan, again, fleet, asked)
 
 
-def _alike(
-    assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None, asked: LoadTerms
-) -> Replan | None:
+def _alike(assignment: Assignment, fleet: Fleet, terms: Terms, asked: LoadTerms) -> Replan | None:
     """The plan by counts where all partitions weigh the same and it keeps every limit, else None."""
     if not asked.loads.alike() or asked.max_bytes is not None or terms.keep_off:
         return None
-    plan = place_alike(_by_count(assignment, fleet, terms, home), fleet, asked)
+    plan = place_alike(_by_count(assignment, fleet, terms), fleet, asked)
     return None if over_limits(plan) else plan
 
 
-def _solve(assignment: Assignment, fleet: Fleet, terms: Terms, home: Assignment | None) -> tuple[State, Certificate]:
+def _solve(assignment: Assignment, fleet: Fleet, terms: Terms) -> tuple[State, Certificate]:
     """The best plan, or the best within the budget where that is too small for it."""
-    state = State(pose(assignment, fleet, terms, home))
+    state = State(pose(assignment, fleet, terms, terms.home))
     certificate = place_spread(state) if terms.strict_spread and terms.mode == "rebalance" else place(state)
     if terms.max_moves is None or state.moved() <= terms.max_moves:
         return state, certificate
     everything = state.problem.row.size
-    state = State(pose(assignment, fleet, terms, home, budget=terms.max_moves))
+    state = State(pose(assignment, fleet, terms, terms.home, budget=terms.max_moves))
     certificate = place_within(state, terms.max_moves)
     covers = state.problem.row.size == everything
     return state, certificate if covers else replace(certificate, optimal=False)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from placement import Assignment, Band, Broker, Loads, PlacementError, place_adminutils, place_balanced, replan
+from placement import Assignment, Band, Broker, Loads, PlacementError, Terms, place_adminutils, place_balanced, replan
 
 BROKERS = [Broker(1), Broker(2), Broker(3)]
 LAYOUT = Assignment.from_topics({"topic": [[1, 2], [2, 3], [3, 1]]})
@@ -92,3 +93,25 @@ _LAYOUTS: list[Any] = [
 def test_layouts_that_no_cluster_has_are_refused(topics: Any) -> None:
     with pytest.raises(PlacementError):
         Assignment.from_topics(topics)
+
+
+def test_terms_say_the_same_as_keywords() -> None:
+    keywords: dict[str, Any] = {"mode": "rebalance", "max_moves": 1, "exclude_topics": {"other"}, "leaders": "keep"}
+    said, asked = replan(LAYOUT, BROKERS, **keywords), replan(LAYOUT, Terms(tuple(BROKERS), **keywords))
+    assert said.digest == asked.digest
+    assert said.terms == asked.terms
+    assert replan(LAYOUT, asked.terms).terms == asked.terms
+
+
+@pytest.mark.parametrize("options", _REPLAN, ids=str)
+def test_terms_that_are_none_are_refused_alike(options: dict[str, Any]) -> None:
+    with pytest.raises(PlacementError) as said:
+        replan(LAYOUT, BROKERS, **options)
+    with pytest.raises(PlacementError, match=re.escape(str(said.value))) as asked:
+        replan(LAYOUT, Terms(tuple(BROKERS), **options))
+    assert type(asked.value) is type(said.value)
+
+
+def test_terms_and_keywords_do_not_mix() -> None:
+    with pytest.raises(PlacementError, match="max_moves is given beside terms"):
+        replan(LAYOUT, Terms(tuple(BROKERS)), max_moves=0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from placement import PlacementError, Replan, WaveLimits, in_waves, replan, verify
+from placement import PlacementError, Replan, Terms, WaveLimits, in_waves, replan, verify
 from placement.verify_loads import limit_problems
 from streaming.config import Policy
 from streaming.errors import PlannerError, RejectedEvent
@@ -172,16 +172,16 @@ def _replan(
         for name in state.topics
         if (wanted is not None and name not in wanted) or any(fnmatchcase(name, p) for p in policy.exclude_topics)
     }
-    plan = replan(
-        state.assignment(),
-        [b.to_core() for b in members],
+    terms = Terms(
+        brokers=tuple(b.to_core() for b in members),
         mode=mode,
-        exclude_topics=sorted(excluded),
-        exclude_brokers=held_brokers(members, policy),
+        exclude_topics=frozenset(excluded),
+        exclude_brokers=frozenset(held_brokers(members, policy)),
         in_sync=replicas_in_sync(state, members),
         leaders=policy.leaders,
         **options,
     )
+    plan = replan(state.assignment(), terms)
     full = next(limit_problems(plan), "")
     if full:
         raise NoRoomError(full)
