@@ -7,20 +7,20 @@ derived anew, so that a mistake there is found here.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement import checks
 from placement.digest import digest_of
-from placement.model import NO_BROKER, Broker, Int32Array, distinct_brokers
+from placement.model import NO_BROKER, Broker, Int32Array
 from placement.plan import Replan
-from placement.verify_claims import claim_problems
+from placement.verify_claims import claim_problems, keeping_lost
 from placement.verify_loads import load_problems
+from placement.verify_racks import Members, among, deviation
 
 _SHOWN = 20
-_Spread = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,58 +161,6 @@ def verify_moves(
     return Verification(tuple(found), int(change.partition.size))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Members:
-    """The brokers that changes are checked against, worked out once for many checks.
-
-    Attributes:
-        ids: int32 broker ids, shape ``(B,)``, ascending.
-        rack: int64, shape ``(B,)``: the rack of each as an index.
-        alive, up, excluded: int32 broker ids, ascending; ``up`` are those that are not dead.
-        size: int64, shape ``(racks,)``: brokers of each rack that are alive and not excluded.
-    """
-
-    ids: Int32Array
-    rack: NDArray[np.int64]
-    alive: Int32Array
-    up: Int32Array
-    excluded: Int32Array
-    size: NDArray[np.int64]
-    _spreads: dict[int, _Spread] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, brokers: Iterable[Broker], exclude_brokers: Collection[int] = ()) -> Members:
-        """The members that these brokers are.
-
-        Raises:
-            InvalidBrokerError, DuplicateBrokerError: something is no broker or no id of one, or is given twice.
-        """
-        known = sorted(distinct_brokers(brokers), key=lambda b: b.id)
-        racks = sorted({b.rack or "" for b in known})
-        place = {rack: i for i, rack in enumerate(racks)}
-        ids = np.array([b.id for b in known], np.int32)
-        rack = np.array([place[b.rack or ""] for b in known], np.int64)
-        alive = np.array([b.id for b in known if b.state == "alive"], np.int32)
-        up = np.array([b.id for b in known if b.state != "dead"], np.int32)
-        excluded = np.array(sorted(checks.broker_ids(exclude_brokers, "exclude_brokers")), np.int32)
-        free = _among(ids, alive) & ~_among(ids, excluded)
-        return cls(ids, rack, alive, up, excluded, np.bincount(rack[free], minlength=len(racks)))
-
-    def without(self, brokers: Collection[int]) -> Members:
-        """The same with racks that are only as large as the other brokers in them."""
-        closed = _among(self.ids, np.array(sorted(brokers), np.int32))
-        free = _among(self.ids, self.alive) & ~_among(self.ids, self.excluded) & ~closed
-        return replace(self, size=np.bincount(self.rack[free], minlength=self.size.size), _spreads={})
-
-    def spread(self, stay: NDArray[np.int64], largest: int) -> _Spread:
-        """Most and fewest replicas that each rack holds, for each replication factor up to the largest."""
-        if stay.any():
-            return _even_spread(self.size + stay, stay, largest)
-        if largest not in self._spreads:
-            self._spreads[largest] = _even_spread(self.size, stay, largest)
-        return self._spreads[largest]
-
-
 class _Checks:
     """The single checks over one change."""
 
@@ -223,7 +171,7 @@ class _Checks:
         self._members = members
         self._partial = partial
         self._before, self._after = change.before, change.after
-        known = _among(self._before, members.up) if in_sync is None else _contains(in_sync, self._before)
+        known = among(self._before, members.up) if in_sync is None else _contains(in_sync, self._before)
         self._in_sync = known & (self._before != NO_BROKER)
 
     def _violations(self, wrong: NDArray[np.bool_], problem: str) -> list[Violation]:
@@ -260,10 +208,10 @@ class _Checks:
     def brokers_alive(self) -> list[Violation]:
         """Replicas are on live brokers; others may stay that a budget left behind, or that no broker is left for."""
         stayed = _contains(self._before, self._after)
-        wrong = (self._after != NO_BROKER) & ~_among(self._after, self._members.alive)
-        tolerated = _among(self._after, self._members.excluded) & stayed
-        takers = self._members.alive[~_among(self._members.alive, self._members.excluded)]
-        full = _among(self._after, takers).sum(axis=1) == takers.size
+        wrong = (self._after != NO_BROKER) & ~among(self._after, self._members.alive)
+        tolerated = among(self._after, self._members.excluded) & stayed
+        takers = self._members.alive[~among(self._members.alive, self._members.excluded)]
+        full = among(self._after, takers).sum(axis=1) == takers.size
         tolerated |= stayed & (full[:, None] | self._partial)
         return self._violations(np.asarray((wrong & ~tolerated).any(axis=1)), "is placed on a broker that is not alive")
 
@@ -271,10 +219,10 @@ class _Checks:
         """Excluded brokers get no replica, and lose those in sync only where a partition has none but theirs."""
         if not self._members.excluded.size:
             return []
-        gained = _among(self._after, self._members.excluded) & ~_contains(self._before, self._after)
-        lost = _among(self._before, self._members.excluded) & ~_contains(self._after, self._before)
+        gained = among(self._after, self._members.excluded) & ~_contains(self._before, self._after)
+        lost = among(self._before, self._members.excluded) & ~_contains(self._after, self._before)
         fewer = (self._after != NO_BROKER).sum(axis=1) < (self._before != NO_BROKER).sum(axis=1)
-        others = (~_among(self._after, self._members.excluded) & (self._after != NO_BROKER)).any(axis=1)
+        others = (~among(self._after, self._members.excluded) & (self._after != NO_BROKER)).any(axis=1)
         wrong = np.where(fewer[:, None], lost & self._in_sync & others[:, None], lost)
         moved = np.asarray(gained.any(axis=1) | wrong.any(axis=1))
         return self._violations(moved, "moves a replica of an excluded broker")
@@ -285,7 +233,7 @@ class _Checks:
         So the last one in sync never goes, and none goes while one stays that is not in sync.
         """
         stays = _contains(self._before, self._after)
-        room = _among(self._after, self._members.alive) & ~_among(self._after, self._members.excluded)
+        room = among(self._after, self._members.alive) & ~among(self._after, self._members.excluded)
         good = (self._in_sync & _contains(self._after, self._before)).sum(axis=1) + (room & ~stays).sum(axis=1)
         needed = np.minimum(self._in_sync.sum(axis=1), (self._after != NO_BROKER).sum(axis=1))
         fewer = good < needed
@@ -304,9 +252,9 @@ class _Checks:
 
     def _deviations(self, replicas: Int32Array, groups: list[tuple[NDArray[np.intp], Members]]) -> NDArray[np.int64]:
         """How far each row is outside its racks' spread; some rows go by racks of their own."""
-        found = _deviation(replicas, self._members)
+        found = deviation(replicas, self._members)
         for rows, members in groups:
-            found[rows] = _deviation(replicas[rows], members)
+            found[rows] = deviation(replicas[rows], members)
         return found
 
     def kept_off(self, keep_off: dict[str, Collection[int]]) -> list[Violation]:
@@ -314,7 +262,7 @@ class _Checks:
         found = []
         for topics, brokers in self._by_brokers(keep_off):
             barred = np.array(sorted(brokers), np.int32)
-            wrong = _among(self._after, barred) & ~_contains(self._before, self._after)
+            wrong = among(self._after, barred) & ~_contains(self._before, self._after)
             of_these = np.isin(self._change.topic_index, topics)
             found += self._violations(wrong.any(axis=1) & of_these, "gets a replica on a broker that it is kept off")
         return found
@@ -352,66 +300,7 @@ class _Checks:
         for own in np.unique(hosts, axis=0):
             same = rows[(hosts == own).all(axis=1)]
             others = set(self._members.ids.tolist()) - set(own.tolist())
-            worst[same] = _deviation(self._after[same], self._members.without(others))
-
-
-def _among(values: Int32Array, ids: Int32Array) -> NDArray[np.bool_]:
-    """Whether each value is one of the ascending ids."""
-    if not ids.size:
-        return np.zeros(values.shape, np.bool_)
-    return np.asarray(ids[np.minimum(ids.searchsorted(values), ids.size - 1)] == values)
-
-
-def _deviation(rows: Int32Array, members: Members) -> NDArray[np.int64]:
-    """By how many replicas each row is outside the even spread over racks.
-
-    The even spread raises all racks together, each up to the brokers it has, until the replicas fit. Excluded brokers
-    count for the rows that they hold, and what they hold stays.
-    """
-    if not members.ids.size:
-        return np.zeros(rows.shape[0], np.int64)
-    place = np.minimum(members.ids.searchsorted(rows), members.ids.size - 1)
-    known = members.ids[place] == rows
-    kept = known & _among(rows, members.excluded)
-    where = np.where(known & (_among(rows, members.alive) | kept), members.rack[place], -1)
-    factor = (rows != NO_BROKER).sum(axis=1)
-    if not kept.any():
-        return _outside(where, factor, members, np.zeros(members.size.size, np.int64))
-    result = np.zeros(rows.shape[0], np.int64)
-    pattern = np.sort(np.where(kept, where, -1), axis=1)
-    for held in np.unique(pattern, axis=0):
-        same = np.flatnonzero((pattern == held).all(axis=1))
-        stay = np.bincount(held[held >= 0], minlength=members.size.size)
-        result[same] = _outside(where[same], factor[same], members, stay)
-    return result
-
-
-def _outside(
-    where: NDArray[np.int64], factor: NDArray[np.int64], members: Members, stay: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Deviation of rows given by the rack of each replica, shape ``(m, R)``, -1 where there is none."""
-    most, least = members.spread(stay, int(factor.max(initial=0)))
-    row, slot = np.nonzero(where >= 0)
-    cell, count = np.unique(row * stay.size + where[row, slot], return_counts=True)
-    row_of, rack_of = cell // stay.size, cell % stay.size
-    above = np.maximum(count - most[factor[row_of], rack_of], 0)
-    covered = np.minimum(count, least[factor[row_of], rack_of])
-    excess = np.bincount(row_of, weights=above, minlength=factor.size)
-    lack = least.sum(axis=1)[factor] - np.bincount(row_of, weights=covered, minlength=factor.size)
-    return np.asarray(np.maximum(excess, lack), np.int64)
-
-
-def _even_spread(size: NDArray[np.int64], stay: NDArray[np.int64], largest: int) -> _Spread:
-    """Most and fewest replicas that each rack holds, for each replication factor up to the largest."""
-    most = np.zeros((largest + 1, size.size), np.int64)
-    least = np.zeros((largest + 1, size.size), np.int64)
-    height = 0
-    for factor in range(1, largest + 1):
-        while height < largest and np.maximum(np.minimum(height, size), stay).sum() < factor:
-            height += 1
-        most[factor] = np.maximum(np.minimum(height, size), stay)
-        least[factor] = np.maximum(np.minimum(max(height - 1, 0), size), stay)
-    return most, least
+            worst[same] = deviation(self._after[same], self._members.without(others))
 
 
 def _against_layouts(plan: Replan) -> list[Violation]:
@@ -458,7 +347,7 @@ def _healed(plan: Replan) -> list[Violation]:
     if terms.mode != "heal" or terms.leaders == "everywhere":
         return []
     stay = sorted({b.id for b in terms.brokers if b.state == "alive"} | terms.exclude_brokers)
-    lost = ~_among(moves.before, np.array(stay, np.int32)) & (moves.before != NO_BROKER)
+    lost = ~among(moves.before, np.array(stay, np.int32)) & (moves.before != NO_BROKER)
     asked = np.array([t in terms.replication_factors for t in moves.topics], np.bool_)[moves.topic_index]
     rows = np.flatnonzero(~lost.any(axis=1) & ~asked)[:_SHOWN].tolist()
     names = [(moves.topics[moves.topic_index[row]], int(moves.partition[row])) for row in rows]
@@ -487,23 +376,18 @@ def _kept_off(plan: Replan) -> list[Violation]:
 def _left_lost(plan: Replan) -> list[Violation]:
     """Only partitions that need more brokers than can take them keep a lost replica, and the plan names those."""
     layout, terms = plan.assignment, plan.terms
-    excluded = np.array(sorted(terms.exclude_brokers), np.int32)
-    takers = np.array(
-        [b.id for b in terms.brokers if b.state == "alive" and b.id not in terms.exclude_brokers], np.int32
-    )
-    present = layout.replicas != NO_BROKER
-    fine = np.sort(np.concatenate([takers, excluded]))
     frozen = np.array([t in terms.exclude_topics for t in layout.topics], np.bool_)[layout.topic_index]
-    rows = np.flatnonzero((present & ~_among(layout.replicas, fine)).any(axis=1) & ~frozen)
-    room = takers.size + _among(layout.replicas[rows], excluded).sum(axis=1)
-    needy = present[rows].sum(axis=1) > room
-    places = [(layout.topics[layout.topic_index[row]], int(layout.partition[row])) for row in rows.tolist()]
+    rows, needed, room = keeping_lost(layout, terms.brokers, terms.exclude_brokers)
+    places = [
+        ((layout.topics[layout.topic_index[row]], int(layout.partition[row])), short)
+        for row, short in zip(rows.tolist(), (needed > room).tolist(), strict=True)
+        if not frozen[row]
+    ]
     found = []
     if not _has_budget(plan):
-        wrong = [place for place, short in zip(places, needy.tolist(), strict=True) if not short][:_SHOWN]
+        wrong = [place for place, short in places if not short][:_SHOWN]
         found += [Violation("keeps a lost replica that a broker could take", *place) for place in wrong]
-    waits = [place for place, short in zip(places, needy.tolist(), strict=True) if short]
-    if waits != [(one.topic, one.partition) for one in plan.unhealed]:
+    if [place for place, short in places if short] != [(one.topic, one.partition) for one in plan.unhealed]:
         found.append(Violation("the partitions that are said not to be healed are not those that are not"))
     return found
 

@@ -6,7 +6,7 @@ check without planning; that it is none, is seen here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from placement.model import NO_BROKER, Assignment, Broker, Int32Array
 from placement.plan import REASONS, Balance, Replan
+from placement.verify_racks import among
 
 _SHOWN: Final = 20
 _EXACTLY: Final = 1e-9
@@ -100,16 +101,29 @@ def _unmet(plan: Replan) -> Iterator[str]:
         yield f"partition {_name(layout, row)} has {size[row]} replicas, and {asked[row]} were asked for"
 
 
+def keeping_lost(
+    layout: Assignment, brokers: Iterable[Broker], exclude_brokers: Collection[int] = ()
+) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
+    """The rows of a layout that keep a lost replica, the brokers that each needs, and those that can hold its replicas.
+
+    A replica is lost where its broker is neither alive nor excluded. Excluded ones keep what they have, take nothing.
+    """
+    excluded = np.array(sorted(exclude_brokers), np.int32)
+    takers = np.array(sorted({b.id for b in brokers if b.state == "alive"}.difference(exclude_brokers)), np.int32)
+    there = layout.replicas != NO_BROKER
+    lost = there & ~among(layout.replicas, np.sort(np.concatenate([takers, excluded])))
+    rows = np.flatnonzero(lost.any(axis=1))
+    room = takers.size + among(layout.replicas[rows], excluded).sum(axis=1)
+    return rows, there[rows].sum(axis=1), room
+
+
 def left_lost(layout: Assignment, brokers: Iterable[Broker]) -> Iterator[str]:
     """Partitions of a layout that keep a lost replica, though there are brokers enough for all of theirs."""
-    usable = np.array([b.id for b in brokers if b.state == "alive"], np.int32)
-    there = layout.replicas != NO_BROKER
-    lost = there & ~np.isin(layout.replicas, usable)
-    size = there.sum(axis=1)
-    for row in np.flatnonzero(lost.any(axis=1) & (size <= usable.size))[:_SHOWN].tolist():
-        name = _name(layout, row)
-        yield f"partition {name} keeps a lost replica, and {usable.size} brokers could hold its {size[row]}"
+    rows, needed, room = keeping_lost(layout, brokers)
+    healable = needed <= room
+    for row, size, usable in list(zip(rows[healable], needed[healable], room[healable], strict=True))[:_SHOWN]:
+        yield f"partition {_name(layout, row)} keeps a lost replica, and {usable} brokers could hold its {size}"
 
 
-def _name(layout: Assignment, row: int) -> str:
+def _name(layout: Assignment, row: int | np.intp) -> str:
     return f"{layout.topics[layout.topic_index[row]]}-{layout.partition[row]}"

@@ -139,6 +139,6 @@ def _has_died(holder: str) -> bool:
         os.kill(int(found["pid"]), 0)
     except ProcessLookupError:
         return True
-    except OSError:
-        return False
+    except OSError:  # it is there, and somebody else's
+        pass
     return False

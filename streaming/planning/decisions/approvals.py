@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,8 +15,9 @@ from streaming.planning.decisions.decision import Answer, Decision, NoEffect, St
 from streaming.planning.in_sync import replicas_in_sync
 from streaming.planning.soundness import check_as_said
 from streaming.planning.state import ClusterState, History, balance_on
+from streaming.record.kinds import Kind
 from streaming.record.moves import TopicMoves, change_of, load_after, moved_replicas
-from streaming.record.version import Numbers, PlanVersion
+from streaming.record.version import Approval, Numbers, PlanVersion
 
 
 def plan_approved(state: ClusterState, event: PlanApproved) -> Answer:
@@ -26,15 +29,9 @@ def plan_approved(state: ClusterState, event: PlanApproved) -> Answer:
     proposal = _proposal(state, event)
     if isinstance(proposal, Stale):
         return proposal
-    return Decision(
-        proposal.kind,
-        f"version {proposal.plan_version} approved by event {event.event_id}: {proposal.cause}",
-        moves=proposal.moves,
-        numbers=proposal.numbers,
-        approval="approved",
-        base_version=proposal.plan_version,
-        digest=proposal.digest,
-    )
+    cause = f"approved by event {event.event_id}: {proposal.cause}"
+    taken = _decided(proposal, proposal.kind, "approved", cause)
+    return replace(taken, moves=proposal.moves, numbers=proposal.numbers)
 
 
 def plan_rejected(state: ClusterState, event: PlanRejected) -> Answer:
@@ -46,10 +43,14 @@ def plan_rejected(state: ClusterState, event: PlanRejected) -> Answer:
     proposal = _proposal(state, event)
     if isinstance(proposal, Stale):
         return proposal
+    return _decided(proposal, "rejection", "rejected", f"rejected by event {event.event_id}")
+
+
+def _decided(proposal: PlanVersion, kind: Kind, approval: Approval, cause: str) -> Decision:
     return Decision(
-        "rejection",
-        f"version {proposal.plan_version} rejected by event {event.event_id}",
-        approval="rejected",
+        kind,
+        f"version {proposal.plan_version} {cause}",
+        approval=approval,
         base_version=proposal.plan_version,
         digest=proposal.digest,
     )
