@@ -45,7 +45,7 @@ def drawn(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> T
             " " + (" " * _GAP).join(_padded(c, widths[n], right=right[n]) for n, c in zip(beside, line, strict=True))
             for line in zip_longest(*cells, fillvalue="")
         ]
-        words = (text for n in under for text in _folded(row[n], width - len(indent)) if row[n] != "-")
+        words = (text for n in under for text in _folded(row[n], width - len(indent)) if row[n] not in ("", "-"))
         return [line.rstrip() for line in (*table, *(indent + text for text in words))]
 
     rule = " " + "─" * (sum(widths[n] for n in beside) + _GAP * (len(beside) - 1))

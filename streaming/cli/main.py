@@ -91,7 +91,9 @@ class LazyGroup(click.Group):
         except click.UsageError as error:
             raise BadUsage(error) from None
         except (StreamingError, PlacementError) as error:
-            click.echo(f"replica-planner: {error}", err=True)
+            from streaming.cli.render import on_one_line
+
+            click.echo(f"replica-planner: {on_one_line(str(error))}", err=True)
             ctx.exit(2)
         except BrokenPipeError:
             ctx.exit(0)
@@ -103,7 +105,10 @@ class LazyGroup(click.Group):
 
 
 @click.group(
-    "replica-planner", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    "replica-planner",
+    cls=LazyGroup,
+    # Without colour: what names and reasons bring of a terminal's commands is not passed on to it.
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": False},
 )
 @click.version_option(version("replica-planner"), prog_name="replica-planner")
 def cli() -> None:

@@ -27,13 +27,20 @@ def print_json(value: Any) -> None:
 
 def print_table(data: TableData) -> None:
     """Print a table: fitted to a terminal, tab-separated when piped."""
-    header, rows = data
+    header, rows = data[0], [[on_one_line(cell) for cell in row] for row in data[1]]
     if not sys.stdout.isatty():
         click.echo("\n".join(map("\t".join, [header, *rows])))
         return
     from rich.console import Console
 
-    draw(Console(highlight=False), data)
+    draw(Console(highlight=False), (header, rows))
+
+
+def on_one_line(text: str) -> str:
+    """Text that others chose, with what would end the line or command the terminal written as in a string of Python."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def draw(console: Console, data: TableData) -> None:

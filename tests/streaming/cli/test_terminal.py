@@ -147,3 +147,22 @@ def test_a_screen_is_never_wider_than_the_terminal(folder: Path, columns: int) -
 def test_no_colour_is_used_where_none_is_wanted(folder: Path) -> None:
     shown, _ = on_terminal(folder, "plans", more={"NO_COLOR": "1"})
     assert not re.search(r"\x1b\[[\d;]*3\dm", shown)
+
+
+def test_names_that_command_terminals_or_end_lines_do_neither(tmp_path: Path) -> None:
+    name = "\x1b[31mred\nline"
+    driver = Driver()
+    joined = driver.batch(driver.event("broker_joined", cluster=name, broker_id=1))
+    other = driver.batch(driver.event("broker_joined", cluster="c", broker_id=1))
+    for number, batch in enumerate((joined, other)):
+        write_deltalake(
+            tmp_path / ".data/tables/plans", versions_to_arrow(batch.versions, "app", number), mode="append"
+        )
+    for command in (["plans"], ["status", name], ["show", name, "1"], ["show", name, "2"]):
+        shown, _ = on_terminal(tmp_path, *command)
+        assert "red" in shown
+        assert not re.search(r"\x1b\[[\d;]*3\dm", shown)
+    _, piped = on_terminal(tmp_path, "plans", piped=True)
+    assert [line.split("\t")[0] for line in piped.splitlines()] == ["cluster", r"\x1b[31mred\nline", "c"]
+    shown, _ = on_terminal(tmp_path, "show", name, "2")
+    assert shown.count("\n") == 1
