@@ -8,8 +8,8 @@ from typing import Final
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)")
-_BYTE_UNITS: Final = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
-_BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(KB|MB|GB|TB)")
+_BYTE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_BYTES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B")
 _LONGEST: Final = timedelta(days=3650)
 
 
@@ -29,14 +29,14 @@ def parse_duration(text: str) -> timedelta:
 
 
 def parse_bytes(text: str) -> int:
-    """Read an amount of bytes such as ``512MB`` or ``2GB``.
+    """Read an amount of bytes such as ``512MiB`` or ``2 GiB``; ``2GB`` is the same, as to Spark and the JVM.
 
     Raises:
         ValueError: not a number with one of these units.
     """
     match = _BYTES.fullmatch(text.strip())
     if not match:
-        raise ValueError(f"{text!r} is not an amount of bytes: write a number and KB, MB, GB or TB, as in '1GB'")
+        raise ValueError(f"{text!r} is not an amount of bytes: write a number and KiB, MiB, GiB or TiB, as in '1GiB'")
     return int(float(match[1]) * _BYTE_UNITS[match[2]])
 
 
@@ -106,12 +106,12 @@ class PositiveByteAmount(ByteAmount):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         if not self.bytes:
-            raise ValueError(f"{text!r} is nothing: write at least '1KB'")
+            raise ValueError(f"{text!r} is nothing: write at least '1KiB'")
 
 
 def bytes_text(amount: float) -> str:
-    """An amount of bytes in the unit that suits it, such as ``1.5 GB``; units are what :func:`parse_bytes` reads."""
+    """An amount of bytes in the unit that suits it, such as ``1.5 GiB``."""
     for unit, size in reversed(_BYTE_UNITS.items()):
         if amount >= size:
-            return f"{amount / size:.1f} {unit}"
+            return f"{amount / size:.1f} {unit}iB"
     return f"{amount:.0f} B"

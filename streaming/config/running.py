@@ -33,7 +33,7 @@ class Job(Struct, frozen=True, forbid_unknown_fields=True):
     interval: Duration = Duration("1s")
     projection_interval: Duration = Duration("5s")
     maintenance_interval: Duration = Duration("1d")
-    memory: ByteAmount = ByteAmount("1GB")
+    memory: ByteAmount = ByteAmount("1GiB")
     executors_from: Count = 200_000
 
 

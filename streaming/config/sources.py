@@ -20,7 +20,7 @@ class FilesSource(Struct, frozen=True, forbid_unknown_fields=True, tag="files", 
 
     path: Text = ".data/events"
     max_files_per_trigger: Count = 1000
-    max_bytes_per_trigger: PositiveByteAmount = PositiveByteAmount("16MB")
+    max_bytes_per_trigger: PositiveByteAmount = PositiveByteAmount("16MiB")
 
 
 class Kafka(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,7 +70,7 @@ class DeltaSource(Struct, frozen=True, forbid_unknown_fields=True, tag="delta", 
 
     path: Text
     max_files_per_trigger: Count = 1
-    max_bytes_per_trigger: PositiveByteAmount = PositiveByteAmount("16MB")
+    max_bytes_per_trigger: PositiveByteAmount = PositiveByteAmount("16MiB")
 
 
 Source = FilesSource | KafkaSource | DeltaSource

@@ -248,7 +248,7 @@ def test_replicas_go_into_the_directories_that_a_plan_by_load_names(
         if " into " in line
     }
     assert said == {p: f"{broker} into {kafka.brokers[broker].log_dirs[1]}" for p, broker in incoming(drained).items()}
-    sizes = [float(size) for size in re.findall(r"copying 1 replica of (\d+\.\d) KB in all", dry.output)]
+    sizes = [float(size) for size in re.findall(r"copying 1 replica of (\d+\.\d) KiB in all", dry.output)]
     assert [round(size * 1024 / 1e6, 1) for size in sizes] == [1.0] * 6  # broker 5 sends one in each wave
     done = planned.apply("--wave-bytes", "1200000")
     assert done.exit_code == 0, done.output

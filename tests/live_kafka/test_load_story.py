@@ -90,8 +90,8 @@ def predicted(
 
 def said(dry: str) -> float:
     """What the waves of a dry run say that they copy, in bytes."""
-    units = {"B": 1, "KB": 1 << 10, "MB": 1 << 20}
-    return sum(float(n) * units[unit] for n, unit in re.findall(r"replicas? of ([\d.]+) (B|KB|MB) in all", dry))
+    units = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+    return sum(float(n) * units[unit] for n, unit in re.findall(r"replicas? of ([\d.]+) (B|KiB|MiB) in all", dry))
 
 
 def test_disks_end_as_even_as_the_plan_by_load_says(loop: Loop, kafka: LocalKafka, admin: KafkaAdminClient) -> None:

@@ -23,19 +23,22 @@ def test_what_is_no_duration(text: str) -> None:
         parse_duration(text)
 
 
-@pytest.mark.parametrize(("text", "amount"), [("1KB", 1024), ("1.5 MB", 3 << 19), ("2GB", 2 << 30), ("3 TB", 3 << 40)])
+@pytest.mark.parametrize(
+    ("text", "amount"), [("1KiB", 1024), ("1KB", 1024), ("1.5 MiB", 3 << 19), ("2GB", 2 << 30), ("3 TiB", 3 << 40)]
+)
 def test_amounts_of_bytes(text: str, amount: int) -> None:
     assert parse_bytes(text) == amount
 
 
-@pytest.mark.parametrize("text", ["", "5", "MB", "-5MB", "5 kB", "5 MiB"])
+@pytest.mark.parametrize("text", ["", "5", "MB", "-5MB", "5 kB", "5 Mi", "5 iB"])
 def test_what_is_no_amount_of_bytes(text: str) -> None:
     with pytest.raises(ValueError, match="amount of bytes"):
         parse_bytes(text)
 
 
 @pytest.mark.parametrize(
-    ("amount", "expected"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KB"), (2 << 20, "2.0 MB"), (5 << 40, "5.0 TB")]
+    ("amount", "expected"),
+    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2 << 20, "2.0 MiB"), (5 << 40, "5.0 TiB")],
 )
 def test_bytes_in_words(amount: float, expected: str) -> None:
     assert bytes_text(amount) == expected

@@ -24,10 +24,10 @@ def waves(steps: tuple[Step, ...]) -> list[list[int]]:
 def test_what_a_wave_copies_is_said_and_how_long_it_takes_at_least() -> None:
     """Broker 3 receives 50 MB in the first wave, at 5 MB/s; broker 4 less."""
     assert [line for line in text(steps_of(THREE, CLUSTER, rate=5 * MB)) if not line.startswith(" ")] == [
-        "throttle copies to 5.0 MB/s on brokers 1,2,3,4: takes at least 10 s",
-        "wave 1: move 2 partitions, copying 3 replicas of 60.0 MB in all",
-        "throttle copies to 5.0 MB/s on brokers 1,2,3: takes at least 1 s",
-        "wave 2: move 1 partition, copying 1 replica of 5.0 MB in all",
+        "throttle copies to 5.0 MiB/s on brokers 1,2,3,4: takes at least 10 s",
+        "wave 1: move 2 partitions, copying 3 replicas of 60.0 MiB in all",
+        "throttle copies to 5.0 MiB/s on brokers 1,2,3: takes at least 1 s",
+        "wave 2: move 1 partition, copying 1 replica of 5.0 MiB in all",
         "elect the preferred leaders of t-0, t-1, t-2",
         "remove throttles: of brokers 1,2,3,4; of topics t",
     ]
@@ -98,4 +98,4 @@ def test_sizes_that_nobody_says_change_nothing() -> None:
     unknown = Seen(CLUSTER.alive, CLUSTER.partitions)
     assert waves(steps_of(THREE, unknown, limits=WaveLimits(5, 5, 1, 1))) == [[0, 1, 2]]
     assert "copying 3 replicas" in text(steps_of(THREE, unknown))[0]
-    assert text(steps_of(THREE, unknown, rate=MB))[0] == "throttle copies to 1.0 MB/s on brokers 1,2,3,4"
+    assert text(steps_of(THREE, unknown, rate=MB))[0] == "throttle copies to 1.0 MiB/s on brokers 1,2,3,4"

@@ -51,10 +51,10 @@ def test_what_has_become_of_a_move(there: Partition | None, alive: set[int], exp
     ("progress", "text"),
     [
         (Progress(1, 0, 1, 0, 0), "wave 1: 0 of 1 replica in sync"),
-        (Progress(2, 3, 10, 12_900_000, 0), "wave 2: 3 of 10 replicas in sync, 12.3 MB to copy"),
+        (Progress(2, 3, 10, 12_900_000, 0), "wave 2: 3 of 10 replicas in sync, 12.3 MiB to copy"),
         (
             Progress(2, 3, 10, 12_900_000, 40, 8.6),
-            "wave 2: 3 of 10 replicas in sync, 12.3 MB to copy, 40 records behind, about 9 s left",
+            "wave 2: 3 of 10 replicas in sync, 12.3 MiB to copy, 40 records behind, about 9 s left",
         ),
     ],
 )

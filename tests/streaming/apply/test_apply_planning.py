@@ -117,7 +117,7 @@ def test_after_a_kill_before_the_election_only_the_election_is_left() -> None:
 def test_throttles_are_set_for_each_wave_that_copies_and_removed_at_the_end() -> None:
     steps = steps_of(task("t-0 1,2 → 3,2 wave 1", "u-0 2,1 → 1,2 wave 2"), seen("t-0 1,2", "u-0 2,1"), rate=3 << 19)
     assert text(steps) == [
-        "throttle copies to 1.5 MB/s on brokers 1,2,3",
+        "throttle copies to 1.5 MiB/s on brokers 1,2,3",
         "wave 1: move 1 partition, copying 1 replica",
         "  t-0: 1,2 → 3,2",
         "wave 2: move 1 partition, copying 0 replicas",

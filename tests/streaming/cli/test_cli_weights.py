@@ -59,8 +59,8 @@ def run(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_status_shows_brokers_beside_their_shares(run: Run) -> None:
     lines = run("status").stdout.splitlines()
     start = lines.index("broker\tdisk\tbytes_in\tbytes_out\tcpu")
-    # 16 of 48 partitions weigh 5 GB, the others 1 GB, twice each, on six brokers: 37.3 GB are a share.
-    assert lines[start + 1].split("\t")[:2] == ["1", "80.0 GB, 214 %"]
+    # 16 of 48 partitions weigh 5 GiB, the others 1 GiB, twice each, on six brokers: 37.3 GiB are a share.
+    assert lines[start + 1].split("\t")[:2] == ["1", "80.0 GiB, 214 %"]
     assert lines[start + 2].split("\t")[2].endswith(" %, above its limit")
     (first, *_) = json.loads(run("status", "--json").stdout)["loads"]
     assert first["broker"] == 1

@@ -169,12 +169,12 @@ CAPACITIES = """
 bytes_out_per_byte_in = 2.5
 
 [collect.capacities]
-bytes_in = "1KB"
+bytes_in = "1KiB"
 cpu = 500
 
 [collect.capacities.brokers.2]
-disk = "2KB"
-bytes_in = "3KB"
+disk = "2KiB"
+bytes_in = "3KiB"
 """
 
 

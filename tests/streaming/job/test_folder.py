@@ -22,11 +22,11 @@ job = {{checkpoint = "{path}/checkpoint"}}
 """
 
 
-def config(tmp_path: Path, files: int = 1000, size: str = "16MB") -> Config:
+def config(tmp_path: Path, files: int = 1000, size: str = "16MiB") -> Config:
     return parse_config(CONF.format(path=tmp_path, files=files, size=size), "test")
 
 
-def opened(tmp_path: Path, files: int = 1000, size: str = "16MB") -> Folder:
+def opened(tmp_path: Path, files: int = 1000, size: str = "16MiB") -> Folder:
     """The folder as a job that has just started sees it."""
     found = folder_of(config(tmp_path, files, size))
     assert found is not None
@@ -78,10 +78,10 @@ def test_files_and_bytes_limit_a_batch_and_large_files_are_cut_between_lines(tmp
     put(tmp_path, "large", b"\n".join(lines), 1)
     for name in ("a", "b", "c"):
         put(tmp_path, name, name.encode(), 2)
-    folder = opened(tmp_path, files=2, size="1KB")
+    folder = opened(tmp_path, files=2, size="1KiB")
     at_once = [took(folder, batch) for batch in range(20)]
     (tmp_path / "checkpoint" / "files.jsonl").unlink()
-    restarted = [took(opened(tmp_path, files=2, size="1KB"), batch) for batch in range(20)]
+    restarted = [took(opened(tmp_path, files=2, size="1KiB"), batch) for batch in range(20)]
     assert restarted == at_once
     assert list(chain(*at_once)) == [
         *(f"large:{n} {line.decode()}" for n, line in enumerate(lines, 1)), "a:1 a", "b:1 b", "c:1 c"]  # fmt: skip
@@ -95,7 +95,7 @@ def test_a_line_longer_than_the_limit_is_taken_whole(tmp_path: Path, ending: str
     put(tmp_path, f"a{ending}", packed)
     sizes = []
     for batch in range(9):
-        sizes += [len(line.raw) for line in opened(tmp_path, size="1KB").take(batch)]
+        sizes += [len(line.raw) for line in opened(tmp_path, size="1KiB").take(batch)]
     assert sizes == [3_000_000, 5, 5000]
 
 
@@ -184,11 +184,11 @@ def test_files_that_change_after_they_were_read_are_named_once(tmp_path: Path) -
 
 def test_a_file_may_grow_while_it_is_read(tmp_path: Path) -> None:
     put(tmp_path, "a", b"x" * 1000 + b"\n" + b"y" * 1000 + b"\n" + b"y" * 1000 + b"\n")
-    folder = opened(tmp_path, size="1KB")
+    folder = opened(tmp_path, size="1KiB")
     assert len(took(folder, 0)) == 1
     with (tmp_path / "events" / "a").open("ab") as file:
         file.write(b"last\n")
-    rest = [line for batch in range(1, 9) for line in took(opened(tmp_path, size="1KB"), batch)]
+    rest = [line for batch in range(1, 9) for line in took(opened(tmp_path, size="1KiB"), batch)]
     assert len(rest) == 3
     assert rest[-1] == "a:4 last"
 
@@ -198,17 +198,17 @@ def test_a_file_that_is_replaced_or_removed_while_it_is_read_is_named(tmp_path: 
     reason = "the file has changed while it was read; the rest of it is not read; submit it under another name"
     for name, change in (("other", big[::-1]), ("short", b"1\n")):
         put(tmp_path / name, "a", big)
-        assert took(opened(tmp_path / name, size="1MB"), 0)[-1] == "a:131072 0131071"
+        assert took(opened(tmp_path / name, size="1MiB"), 0)[-1] == "a:131072 0131071"
         put(tmp_path / name, "a", change)
-        assert took(opened(tmp_path / name, size="1MB"), 1) == [f"a:131073: {reason}"]
-        assert took(opened(tmp_path / name, size="1MB"), 2) == []
+        assert took(opened(tmp_path / name, size="1MiB"), 1) == [f"a:131073: {reason}"]
+        assert took(opened(tmp_path / name, size="1MiB"), 2) == []
     path = put(tmp_path / "gone", "a", big)
-    took(opened(tmp_path / "gone", size="1MB"), 0)
+    took(opened(tmp_path / "gone", size="1MiB"), 0)
     path.unlink()
-    assert took(opened(tmp_path / "gone", size="1MB"), 1) == [
+    assert took(opened(tmp_path / "gone", size="1MiB"), 1) == [
         "a:131073: the file cannot be read: No such file or directory; it is not read; submit it under another name"
     ]
-    assert took(opened(tmp_path / "gone", size="1MB"), 2) == []
+    assert took(opened(tmp_path / "gone", size="1MiB"), 2) == []
 
 
 def test_lines_whose_file_is_gone_before_they_are_planned_keep_their_places(tmp_path: Path) -> None:
@@ -224,10 +224,10 @@ def test_a_line_beyond_all_measure_is_named(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(module, "LONGEST", 2 << 20)
     put(tmp_path, "a", b"1\n" + b"x" * (4 << 20) + b"\n2\n")
     put(tmp_path, "b", b"3\n")
-    found = [line for batch in range(4) for line in took(opened(tmp_path, size="1KB"), batch)]
+    found = [line for batch in range(4) for line in took(opened(tmp_path, size="1KiB"), batch)]
     assert found == [
         "a:1 1",
-        "a:2: this line is longer than 2.0 MB; the rest of it is not read; submit it under another name",
+        "a:2: this line is longer than 2.0 MiB; the rest of it is not read; submit it under another name",
         "b:1 3",
     ]
 
@@ -236,7 +236,7 @@ def test_two_checkpoints_read_the_same_folder(tmp_path: Path) -> None:
     put(tmp_path, "a", b"1\n")
     other = config(tmp_path)
     again = folder_of(
-        parse_config(CONF.format(path=tmp_path, files=1, size="1MB").replace("/checkpoint", "/2"), "test")
+        parse_config(CONF.format(path=tmp_path, files=1, size="1MiB").replace("/checkpoint", "/2"), "test")
     )
     mine = folder_of(other)
     assert mine is not None
@@ -301,5 +301,5 @@ def test_a_folder_that_cannot_be_listed_stops_the_job_with_its_name(tmp_path: Pa
 
 
 def test_limits_are_more_than_nothing() -> None:
-    with pytest.raises(ConfigError, match="'0KB' is nothing"):
-        parse_config('source = {type = "files", max_bytes_per_trigger = "0KB"}', "test")
+    with pytest.raises(ConfigError, match="'0KiB' is nothing"):
+        parse_config('source = {type = "files", max_bytes_per_trigger = "0KiB"}', "test")

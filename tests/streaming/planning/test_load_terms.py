@@ -104,7 +104,7 @@ def test_without_plans_by_load_no_topic_is_kept_off() -> None:
     [
         (
             'move_cost = "much"',
-            "policy.loads.move_cost: 'much' is not an amount of bytes: write a number and KB",
+            "policy.loads.move_cost: 'much' is not an amount of bytes: write a number and KiB",
         ),
         ('keep_off = [{topics = "t"}]', "policy.loads.keep_off[0]: Object missing required field `brokers`"),
         ('keep_off = [{topics = "t", brokers = [-1]}]', "policy.loads.keep_off[0].brokers[0]: Expected `int` >= 0"),
