@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from streaming.config import parse_config
 from streaming.events import decode
@@ -14,6 +14,13 @@ from tests.model.chance import Chance, conf
 from tests.model.machine import Machine, Step
 
 _NAMES = ["c:999 z", "é", "..", "a/b *", "\u202e", "x" * 512]
+
+LINES: Final = (0, 1, 1, 2, 3, 4, 8)
+
+
+def new_machine(conf: str) -> Machine:
+    """A job without tables, under a conf."""
+    return Machine(parse_config(conf, "history.toml"))
 
 
 @dataclass(slots=True)
@@ -31,6 +38,7 @@ class _Drawn:
     """Draws the steps of one history of one cluster, or of two at once."""
 
     draw: Random
+    counts: Sequence[int]
     minute: float = 0.0
     chances: list[Chance] = field(init=False)
     sent: list[str] = field(default_factory=list)
@@ -60,7 +68,7 @@ class _Drawn:
         for one in self.chances:
             one.minute = self.minute
         lines = [line for one in stopped if self.draw.random() < 0.5 for line in self._resumed(machine, one)]
-        lines += [self._line(machine) for _ in range(self.draw.choice([0, 1, 1, 2, 3, 4, 8]))]
+        lines += [self._line(machine) for _ in range(self.draw.choice(self.counts))]
         lines = lines[:most]
         self.sent = (self.sent + lines)[-30:]
         return {"lines": lines, "minute": round(self.minute, 3)} | self._faults(lines)
@@ -88,12 +96,14 @@ class _Drawn:
         return faults
 
 
-def play(seed: int, events: int = 200) -> Played:
-    """Draw a history from a seed and play it until it ends or something breaks."""
+def play(
+    seed: int, events: int = 200, counts: Sequence[int] = LINES, new: Callable[[str], Machine] = new_machine
+) -> Played:
+    """Draw a history from a seed and play it until it ends or something breaks; ``counts`` are lines in a batch."""
     draw = Random(seed)
     steps: list[Step] = [{"conf": conf(draw)}]
-    machine = Machine(parse_config(steps[0]["conf"], "history.toml"))
-    drawn = _Drawn(draw)
+    machine = new(steps[0]["conf"])
+    drawn = _Drawn(draw, counts)
     try:
         step = drawn.first()
         while True:
@@ -110,7 +120,7 @@ def play(seed: int, events: int = 200) -> Played:
 
 def replay(steps: Sequence[Step]) -> str:
     """Play recorded steps; what broke, or nothing."""
-    machine = Machine(parse_config(steps[0]["conf"], "history.toml"))
+    machine = new_machine(steps[0]["conf"])
     try:
         for step in steps[1:]:
             machine.play(step)

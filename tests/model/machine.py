@@ -54,9 +54,10 @@ class Recorded:
 
 @dataclass(slots=True)
 class Machine:
-    """One job's memory and tables, and the models beside them."""
+    """One job's memory and tables, and the models beside them. ``base`` stands before the policies in a conf."""
 
     config: Config
+    base: str = ""
     memory: Memory = field(init=False)
     clusters: dict[str, Recorded] = field(default_factory=dict)
     newest: dict[Batch, datetime] = field(default_factory=dict)
@@ -83,16 +84,17 @@ class Machine:
         if "lines" in step:
             self._batch(step)
         elif "conf" in step:
-            self.config = parse_config(step["conf"], "history.toml")
-            self._restart()
+            self.config = parse_config(self.base + step["conf"], "history.toml")
+            self.restart()
         elif step["do"] == "restart":
-            self._restart()
+            self.restart()
         elif step["do"] == "mend":
             self.faults = Faults()
         else:
             self.memory.clusters.clear()
 
-    def _restart(self) -> None:
+    def restart(self) -> None:
+        """Begin anew with what the rows say."""
         for name in self.clusters:
             self._check_rows(name)
         self.memory = Memory(self._load)
@@ -108,7 +110,8 @@ class Machine:
 
     def _batch(self, step: Step) -> None:
         raw = [line.encode(errors="surrogatepass") for line in step["lines"]]
-        lines = [decode(self._digests(line), f"h:{n}") for n, line in enumerate(raw)]
+        raw = [self._digests(line) for line in raw]
+        lines = [decode(line, f"h:{n}") for n, line in enumerate(raw, start=1)]
         self.events += len(lines)
         self.batches += 1
         self.now = max(self.now, T0 + timedelta(minutes=step["minute"]))
@@ -117,12 +120,16 @@ class Machine:
             if line.event:
                 self.clusters.setdefault(line.event.cluster_id, Recorded(line.event.cluster_id))
         with faulty(self.faults), planned_once(self.plans):
-            result = plan_batch(self.memory, lines, self.now, self.batches, self.config, self._find)
+            result = self.planned(raw, lines)
         self._check_outcomes(step, lines, result)
         self._append(lines, result)
         for name in {v.cluster_id for v in result.versions}:
             self._check_state(name)
             self._check_fixed_point(name)
+
+    def planned(self, raw: Sequence[bytes], lines: Sequence[Line]) -> BatchResult:
+        """Plan the lines as one batch."""
+        return plan_batch(self.memory, lines, self.now, self.batches, self.config, self._find)
 
     def _check_outcomes(self, step: Step, lines: Sequence[Line], result: BatchResult) -> None:
         """Every line has one outcome, and it is the one that the model expects."""
