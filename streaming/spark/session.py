@@ -62,8 +62,10 @@ LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# A local job lives by how soon it is warm: together these save a quarter of the first minute.
-LOCAL_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# A local job lives by how soon it is warm: the first two save a quarter of the first minute. With the first one Java
+# keeps 48 MB of compiled code, which a job fills after some dozens of batches; from then on it throws code away and
+# compiles it again. The third is what Java keeps otherwise.
+LOCAL_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 # A laptop without a network, or one that changes it, still talks to itself.
 LOCAL_ADDRESS = ("SPARK_LOCAL_IP", "127.0.0.1")
 

@@ -56,6 +56,14 @@ def test_time_is_utc(spark: SparkSession) -> None:
     assert spark.sql("SELECT string(timestamp_seconds(0)) AS t").collect()[0].t == "1970-01-01 00:00:00"
 
 
+def test_java_keeps_the_code_that_it_has_compiled(spark: SparkSession) -> None:
+    """A dozen batches need 48 MB of it: with no more room Java goes on compiling the same code."""
+    assert spark.sparkContext._jvm is not None
+    pools = spark.sparkContext._jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    kept = [pool.getUsage().getMax() for pool in pools if pool.getName().startswith("Code")]
+    assert sum(kept) >= 200 << 20
+
+
 @pytest.mark.usefixtures("spark")  # the JARs are kept by now
 def test_a_newcomer_sees_their_own_output_only_and_nothing_is_left_behind(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
