@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -46,6 +48,13 @@ def test_the_list_of_parts_names_what_is_locked_with_hashes(tmp_path: Path) -> N
     assert {"numpy", "pyspark", "delta-spark", "deltalake"} <= set(parts)
     assert parts["pyspark"]["version"] == "4.0.5"
     assert parts["pyspark"]["purl"] == "pkg:pypi/pyspark@4.0.5"
+
+
+def test_the_version_is_that_of_a_release_or_of_the_work_towards_one() -> None:
+    """Plans record it, so code that is not released must not bear the number of a release."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    sections = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert version in sections or (version.endswith(".dev0") and version.removesuffix(".dev0") not in sections)
 
 
 def git(folder: Path, *arguments: str) -> str:
