@@ -20,6 +20,8 @@ from streaming.record.schemas import PLANS
 
 _POLL: Final = 0.3
 _TAKEN: Final = ("applied", "no_effect", "duplicate")
+_SHOWN: Final = 10
+"""Versions that are told in full; what a folder of events brings, `plans` shows."""
 
 
 class Outcome(NamedTuple):
@@ -60,8 +62,7 @@ class Awaited:
             or "no outcome yet"
         )
         for name, numbers in versions.items():
-            if numbers:
-                click.echo(f"{name} is at version {max(numbers)}")
+            _say_versions(self._root, name, numbers)
         places = {line.text: line.place for line in self._lines}
         for one in found:
             if one.outcome not in _TAKEN:
@@ -91,3 +92,15 @@ class Awaited:
                 number = row["plan_version"]
                 found.update(Outcome(e["payload"], e["outcome"], e["reason"], name, number) for e in row["events"])
         return Counter({one: count for one, count in found.items() if one.text in self._wanted})
+
+
+def _say_versions(root: str, cluster: str, numbers: Sequence[int]) -> None:
+    """What the versions that record the lines decided, what was left and why, and where the cluster is with them."""
+    if not numbers:
+        return
+    from streaming.cli.watching import version_line
+
+    for version in History(root).headlines(cluster):
+        if version.plan_version in sorted(set(numbers))[-_SHOWN:]:
+            click.echo(version_line(version))
+    click.echo(f"{cluster} is at version {max(numbers)}")

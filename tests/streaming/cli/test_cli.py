@@ -339,7 +339,8 @@ def test_wait_says_what_became_of_each_line(run: Run, history: Driver, tmp_path:
     result = run("submit", "e.jsonl", "--wait")
     answer.join()
     assert result.exit_code == 1
-    assert result.stdout.splitlines()[1:] == ["1 applied, 1 malformed", "c is at version 6"]
+    said = ["1 applied, 1 malformed", "c v6  broker 8 joined", "c is at version 6"]
+    assert result.stdout.splitlines()[1:] == said
     assert "line 2 malformed: JSON is malformed" in result.stderr
     again = run("submit", "e.jsonl", "--wait", "--timeout", 0.5)
     assert again.exit_code == 1, "what was recorded before counts for nothing"
