@@ -23,7 +23,7 @@ from streaming.planning.soundness import check_moves
 from streaming.planning.state import ClusterState
 from streaming.record.moves import digest
 from streaming.record.seal import seal_of
-from streaming.record.version import HELD, SET_ASIDE, SUSPECT, BrokerRecord, EventRecord, PlanVersion
+from streaming.record.version import BrokerRecord, EventRecord, PlanVersion
 
 
 class Batch(NamedTuple):
@@ -180,31 +180,31 @@ class ClusterAudit:
         return ClusterWork(self.cluster_id, lines, now, batch_time, _policy(versions[0]))
 
     def _planned(self, work: ClusterWork, batch: Batch, versions: Sequence[PlanVersion]) -> ClusterResult:
-        refused = {event.sequence: event.reason for event in self.refused.get(batch, ())}
+        refused = {event.sequence: event for event in self.refused.get(batch, ())}
         stops = [version for version in versions if version.means.stopped]
         try:
-            if not stops and not any(reason.startswith(SET_ASIDE) for reason in refused.values()):
+            if not stops and not any(event.is_set_aside for event in refused.values()):
                 return plan_alone(self.state, work, self._find)
             return self._with_faults(work, refused, stops)
         except Exception as error:
             raise NotTheSame(f"its batch cannot be planned again: {type(error).__name__}: {error}") from error
 
     def _with_faults(
-        self, work: ClusterWork, refused: Mapping[int | None, str], stops: Sequence[PlanVersion]
+        self, work: ClusterWork, refused: Mapping[int | None, EventRecord], stops: Sequence[PlanVersion]
     ) -> ClusterResult:
         """A fault of the planner is a fact, as an event is: it is taken where it happened."""
         planner = ClusterPlanner(self.state, work.policy, work.batch_time, self._find)
         waiting = iter(stops)
         for line in work.lines:
-            reason = refused.get(line.sequence, "")
-            if reason.startswith(HELD) and not self.state.stopped:
+            event = refused.get(line.sequence)
+            if event and event.is_held and not self.state.stopped:
                 stop = next(waiting)
                 planner.stop_with(stop.cause, stop.broker_changes, stop.load_deadline)
-            if reason.startswith(SUSPECT):
-                planner.suspect(line, reason.removeprefix(SUSPECT))
-            elif reason.startswith(SET_ASIDE) and line.event is not None:
+            if event and event.is_suspect:
+                planner.suspect(line, event.fault)
+            elif event and event.is_set_aside and line.event is not None:
                 planner.advance(min(line.event.occurred_at, work.batch_time))
-                planner.set_aside(line, reason.removeprefix(SET_ASIDE))
+                planner.set_aside(line, event.fault)
             else:
                 planner.handle(line)
         for stop in waiting:

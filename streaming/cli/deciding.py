@@ -124,12 +124,13 @@ def resume(cluster: str, conf: str | None) -> None:
     """
     config = load_config(conf)
     from streaming.history.tables import History
-    from streaming.record.version import HELD
+    from streaming.record.rows import are_held
 
     history = History(config.tables.root)
     name = history.cluster(cluster)
-    held = [row for row in history.quarantine(name).to_pylist() if row["reason"].startswith(HELD)]
+    quarantine = history.quarantine(name)
+    held = quarantine.filter(are_held(quarantine))["payload"].to_pylist()
     # What was handed over by an earlier resume is known by now, and comes out as a duplicate.
-    lines = [make_event("cluster_resumed", {"cluster_id": name}), *dict.fromkeys(r["payload"].encode() for r in held)]
+    lines = [make_event("cluster_resumed", {"cluster_id": name}), *dict.fromkeys(payload.encode() for payload in held)]
     said = f"{name} is to be resumed, with {len(lines) - 1} held events"
     hand_over(config, b"".join(line + b"\n" for line in lines), said)

@@ -26,7 +26,7 @@ from streaming.planning.state import ClusterState
 from streaming.record.kinds import kinds_where
 from streaming.record.load_columns import LOAD_TYPE, limits_from_rows, loads_from_arrow
 from streaming.record.moves import Matrices, TopicMoves, encoded, no_replicas, roles_lookup
-from streaming.record.rows import is_in, refuse_newer, still_stopped, versions_from_arrow
+from streaming.record.rows import are_held, are_suspect, is_in, refuse_newer, still_stopped, versions_from_arrow
 from streaming.record.schemas import (
     ASSIGNMENTS,
     BROKER_LIMITS,
@@ -38,7 +38,7 @@ from streaming.record.schemas import (
     QUARANTINE,
     Table,
 )
-from streaming.record.version import HELD, NO_DIGESTS, SUSPECT, BrokerRecord, FoldDigests, PlanVersion
+from streaming.record.version import NO_DIGESTS, BrokerRecord, FoldDigests, PlanVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -333,8 +333,8 @@ def _take_seen(
     known = tables.read(spark, QUARANTINE, columns, clusters=list(states))
     unfinished = pc.and_(pc.equal(known["app_id"], app_id), pc.greater_equal(known["batch_id"], batch_id))
     usable = pc.and_not(pc.is_valid(known["event_id"]), unfinished)
-    again = pc.or_(pc.equal(known["outcome"], "malformed"), pc.starts_with(known["reason"], HELD))
-    suspect = pc.starts_with(known["reason"], SUSPECT)
+    again = pc.or_(pc.equal(known["outcome"], "malformed"), are_held(known))
+    suspect = are_suspect(known)
     seen = _ids(known.filter(pc.and_not(usable, again)))
     suspects = _ids(known.filter(pc.and_(usable, suspect)))
     for name, state in states.items():

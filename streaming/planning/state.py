@@ -25,7 +25,6 @@ from streaming.record.moves import Roles, TopicMoves, no_replicas, unknown_roles
 from streaming.record.seal import seal_of
 from streaming.record.version import (
     MEMBERS,
-    SUSPECT,
     Balance,
     BrokerRecord,
     EventRecord,
@@ -232,7 +231,7 @@ class ClusterState:
         for event in events:
             if event.event_id is not None and event.is_known:
                 self.has_seen(event.event_id)
-            if event.event_id is not None and event.reason.startswith(SUSPECT):
+            if event.event_id is not None and event.is_suspect:
                 self.suspects.add(event.event_id)
             if event.outcome == "applied" and event.entity and event.occurred_at:
                 known = self.clocks.get(event.entity)

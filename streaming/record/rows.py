@@ -31,6 +31,8 @@ from streaming.record.schemas import (
 )
 from streaming.record.version import (
     EFFECTIVE,
+    HELD,
+    SUSPECT,
     Approval,
     Balance,
     BrokerRecord,
@@ -218,6 +220,16 @@ _WORDS = {
 def in_effect(plans: pa.Table) -> pa.ChunkedArray:
     """Which rows of ``plans`` have moves that are part of the state."""
     return is_in(plans["approval"], EFFECTIVE)
+
+
+def are_held(quarantine: pa.Table) -> pa.ChunkedArray:
+    """Which events are held: :attr:`EventRecord.is_held`."""
+    return pc.starts_with(quarantine["reason"], HELD)
+
+
+def are_suspect(quarantine: pa.Table) -> pa.ChunkedArray:
+    """Which events stopped their cluster: :attr:`EventRecord.is_suspect`."""
+    return pc.starts_with(quarantine["reason"], SUSPECT)
 
 
 def still_stopped(plans: pa.Table) -> pa.Table:

@@ -86,7 +86,27 @@ class EventRecord:
     @property
     def is_known(self) -> bool:
         """Whether the same event again is a duplicate: what was malformed or held may be sent again."""
-        return self.event_id is not None and self.outcome != "malformed" and not self.reason.startswith(HELD)
+        return self.event_id is not None and self.outcome != "malformed" and not self.is_held
+
+    @property
+    def is_held(self) -> bool:
+        """Whether its cluster was stopped when it came, or it stopped the cluster."""
+        return self.reason.startswith(HELD)
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it stopped its cluster."""
+        return self.reason.startswith(SUSPECT)
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether a resumed cluster goes on without it."""
+        return self.reason.startswith(SET_ASIDE)
+
+    @property
+    def fault(self) -> str:
+        """What it did to the planner when it stopped the cluster."""
+        return self.reason.removeprefix(SUSPECT).removeprefix(SET_ASIDE)
 
 
 @dataclass(frozen=True, slots=True)
