@@ -115,3 +115,11 @@ def bytes_text(amount: float) -> str:
         if amount >= size:
             return f"{amount / size:.1f} {unit}iB"
     return f"{amount:.0f} B"
+
+
+def duration_text(seconds: float) -> str:
+    """A duration in the unit that suits it, such as ``90 s``, ``5 min`` or ``12 d``."""
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

@@ -63,10 +63,10 @@ class Awaited:
         )
         for name, numbers in versions.items():
             _say_versions(self._root, name, numbers)
-        places = {line.text: line.place for line in self._lines}
+        places = {line.text: f"line {line.place} " if len(self._lines) > 1 else "" for line in self._lines}
         for one in found:
             if one.outcome not in _TAKEN:
-                click.echo(f"line {places[one.text]} {one.outcome}: {one.reason}", err=True)
+                click.echo(f"{places[one.text]}{one.outcome}: {one.reason}", err=True)
         if missing:
             click.echo(
                 f"{missing} of {len(self._lines)} without an outcome after {seconds:g} s; they stay in the source: "

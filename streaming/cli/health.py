@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from streaming.amounts import duration_text
 from streaming.cli.main import conf_option, json_option
 from streaming.cli.render import print_json
 from streaming.config import Config, load_config
@@ -59,7 +60,7 @@ def health(
         if found.rows_behind is not None:
             click.echo(f"{found.rows_behind} lines wait in the source")
         if found.lag_seconds is not None:
-            click.echo(f"the newest planned event occurred {found.lag_seconds:.0f} s ago")
+            click.echo(f"the newest planned event occurred {duration_text(found.lag_seconds)} ago")
         for cluster, cause in found.stopped.items():
             click.echo(f"{cluster} is not planned: {cause}; once that is fixed: replica-planner resume {cluster}")
     if not (found.alive if liveness else found.well):

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.amounts import ByteAmount, Duration, PositiveByteAmount, bytes_text, parse_bytes, parse_duration
+from streaming.amounts import (
+    ByteAmount,
+    Duration,
+    PositiveByteAmount,
+    bytes_text,
+    duration_text,
+    parse_bytes,
+    parse_duration,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,3 +71,19 @@ def test_values_that_are_written_otherwise_differ() -> None:
     """A policy is what it says: another text is another record."""
     assert Duration("60s") != Duration("1m")
     assert ByteAmount("1KB") != PositiveByteAmount("1KB")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"),
+        (119.4, "119 s"),
+        (120, "2 min"),
+        (7199, "120 min"),
+        (7200, "2 h"),
+        (172_800, "2 d"),
+        (27_726_688, "321 d"),
+    ],
+)
+def test_durations_are_told_in_the_unit_that_suits_them(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text

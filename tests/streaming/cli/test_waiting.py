@@ -36,7 +36,7 @@ def test_a_rollback_that_is_waited_for_says_what_was_left_and_why(run: Run, tmp_
     heal += [driver.batch(driver.event("topic_deleted", topic="t", minute=1))]
     write_batches(root, *heal)
 
-    def rolled_back(version: PlanVersion, event_id: str) -> list[str]:
+    def rolled_back(version: PlanVersion, event_id: str, code: int = 0) -> list[str]:
         given = {"plan_version": version.plan_version, "digest": version.digest}
         line = driver.event("plan_rolled_back", event_id=event_id, minute=2, **given)
         (tmp_path / "e.jsonl").write_bytes(line)
@@ -44,8 +44,8 @@ def test_a_rollback_that_is_waited_for_says_what_was_left_and_why(run: Run, tmp_
         answer.start()
         result = run("submit", "e.jsonl", "--wait")
         answer.join()
-        assert result.exit_code == 0, result.stderr
-        return result.stdout.splitlines()[1:]
+        assert result.exit_code == code, result.stderr
+        return [*result.stdout.splitlines()[1:], *result.stderr.splitlines()[1:]]
 
     assert rolled_back(moved, "back") == [
         "1 applied",
@@ -54,3 +54,7 @@ def test_a_rollback_that_is_waited_for_says_what_was_left_and_why(run: Run, tmp_
     ]
     assert rolled_back(driver.journal[-1], "forth")[1].startswith("c v8  version 7 rolled back by event forth; moves 1")
     assert driver.layout()["u"] == [[2, 3]]
+    assert rolled_back(driver.journal[-2], "again", 1) == [
+        "1 stale",
+        "stale: nothing of version 7 can be rolled back: u-0 has changed since: the cluster is at version 8",
+    ]
