@@ -4,8 +4,8 @@
 PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
-# Files of tests in two processes, each with a Spark session of its own: half of the time is waiting.
-SIDE_BY_SIDE ?= -n 2 --dist loadfile
+# Files of tests in two processes, each with a Spark session of its own, in the order of tests/conftest.py.
+SIDE_BY_SIDE ?= -n 2 --dist loadfile --no-loadscope-reorder
 INSTALLED := .venv/installed.stamp
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 
 from streaming.history.tables import History
 from streaming.report import write_report
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.browser
 
 CHROMIUM = "/usr/bin/chromium"
 SIZES = (12, 1000)
+DESK: Final[ViewportSize] = {"width": 1280, "height": 900}
 
 
 @pytest.fixture(scope="session")
@@ -60,28 +62,43 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @dataclass
 class Opened:
-    """A page, and everything that it complained about or asked for."""
+    """A page, where its slider stood at first, and everything that it complained about or asked for since."""
 
     page: Page
     brokers: int
+    shown: str = ""
     complaints: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
 
-@pytest.fixture(params=["light", "dark"])
-def opened(browser: Browser, report: tuple[int, Path], request: pytest.FixtureRequest) -> Iterator[Opened]:
+@pytest.fixture(scope="session", params=["light", "dark"])
+def loaded(browser: Browser, report: tuple[int, Path], request: pytest.FixtureRequest) -> Iterator[Opened]:
+    """Loaded once for all tests: that takes ten times as long as what a test does with the page."""
     brokers, file = report
-    page = browser.new_page(color_scheme=request.param, viewport={"width": 1280, "height": 900})
+    page = browser.new_page(color_scheme=request.param)
     found = Opened(page, brokers)
     page.on("console", lambda message: found.complaints.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: found.complaints.append(str(error)))
     page.on("request", lambda asked: found.requests.append(asked.url))
+    page.set_viewport_size(DESK)
     page.goto(file.as_uri())
     page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    found.shown = page.locator("#slider").input_value()
     yield found
     page.close()
-    assert found.complaints == []
-    assert [url for url in found.requests if not url.startswith(("data:", "blob:"))] == [file.as_uri()]
+
+
+@pytest.fixture
+def opened(loaded: Opened, report: tuple[int, Path]) -> Iterator[Opened]:
+    """The page as a reader finds it: at a desk, its slider where it stood, the keyboard before everything."""
+    page = loaded.page
+    page.set_viewport_size(DESK)
+    if page.locator("#slider").input_value() != loaded.shown:
+        page.locator("#slider").fill(loaded.shown)
+    page.evaluate("document.body.tabIndex = -1; document.body.focus(); document.body.removeAttribute('tabindex')")
+    yield loaded
+    assert loaded.complaints == []
+    assert [url for url in loaded.requests if not url.startswith(("data:", "blob:"))] == [report[1].as_uri()]
 
 
 def drawn(page: Page, chart: str) -> int:

@@ -18,6 +18,7 @@ import pytest
 
 from streaming.spark.jar_manifest import listed_jars
 from streaming.spark.jars import kept_jars
+from streaming.spark.session import LOCAL_JAVA_OPTIONS
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 
@@ -37,6 +38,7 @@ def environment(folder: Path) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_WORKER_DIR": str(folder / "work"),
+        "SPARK_DAEMON_JAVA_OPTS": LOCAL_JAVA_OPTIONS,  # five JVMs that live for a minute
     }
 
 
@@ -110,6 +112,8 @@ def test_clusters_are_planned_on_the_executors_of_a_cluster(master: str, tmp_pat
         "spark.databricks.delta.snapshotPartitions": "2",
         "spark.ui.enabled": "false",
         "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": LOCAL_JAVA_OPTIONS,
+        "spark.executor.extraJavaOptions": LOCAL_JAVA_OPTIONS,
         "spark.eventLog.enabled": "true",
         "spark.eventLog.rolling.enabled": "false",
         "spark.eventLog.compress": "false",
