@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from placement import Assignment, Broker, place_adminutils, place_striped, replan
-from placement.load import Load
+from placement.replica_counts import ReplicaCounts
 from tests.clusters import comparison_brokers, comparison_layout
 
 Placer = Callable[[Sequence[Broker], str, int], np.ndarray]
@@ -38,7 +38,7 @@ def placed_anew(layout: Assignment, brokers: Sequence[Broker], place: Placer) ->
 def line(planner: str, before: np.ndarray, after: np.ndarray, brokers: Sequence[Broker]) -> str:
     """Moves are replicas on brokers that did not have the partition."""
     moved = int((~(after[:, :, None] == before[:, None, :]).any(axis=2)).sum())
-    load = Load.empty().add(after)
+    load = ReplicaCounts.empty().add(after)
     ids = np.array([broker.id for broker in brokers], np.int32)
     replicas, leaders = load.replicas_on(ids), load.leaders_on(ids)
     return f"| {planner} | {moved:,} | {replicas.min()}..{replicas.max()} | {leaders.min()}..{leaders.max()} |"

@@ -181,7 +181,7 @@ def fleet(spark: SparkSession, folder: Path) -> None:
         seconds[clusters] = bench.run(lost)
         memory = bench.batches._memory
         assert memory is not None
-        healed = sum(3 not in state.load.ids[state.load.replicas > 0] for state in memory.clusters.values())
+        healed = sum(3 not in state.counts.ids[state.counts.replicas > 0] for state in memory.clusters.values())
         print(f"{clusters} clusters lose a broker: {seconds[clusters]:.2f} s, {healed} healed")
     growth = seconds[1_000] / seconds[100]
     print(f"from 100 to 1,000 clusters: {growth:.1f} times the time (at most 10 allowed)")

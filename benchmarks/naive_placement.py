@@ -11,27 +11,27 @@ from collections.abc import Callable
 import numpy as np
 
 from placement import Broker, place_adminutils, place_balanced
-from placement.load import Load
+from placement.replica_counts import ReplicaCounts
 
 BROKERS = [Broker(i) for i in range(12)]
 TOPICS = 1_000
 
 
-def naive(topic: str, partitions: int, current: Load) -> np.ndarray:
+def naive(topic: str, partitions: int, current: ReplicaCounts) -> np.ndarray:
     return (np.arange(partitions)[:, None] + np.arange(3)) % len(BROKERS)
 
 
-def adminutils(topic: str, partitions: int, current: Load) -> np.ndarray:
+def adminutils(topic: str, partitions: int, current: ReplicaCounts) -> np.ndarray:
     return place_adminutils(BROKERS, partitions, 3, seed=zlib.crc32(topic.encode()))
 
 
-def balanced(topic: str, partitions: int, current: Load) -> np.ndarray:
+def balanced(topic: str, partitions: int, current: ReplicaCounts) -> np.ndarray:
     return place_balanced(BROKERS, partitions, 3, current=current, topic=topic)
 
 
-def spread(place: Callable[[str, int, Load], np.ndarray], partitions: int) -> str:
+def spread(place: Callable[[str, int, ReplicaCounts], np.ndarray], partitions: int) -> str:
     """Create the topics one after the other; fewest and most leaders and replicas of a broker."""
-    load = Load.empty()
+    load = ReplicaCounts.empty()
     for number in range(TOPICS):
         load = load.add(place(f"topic-{number}", partitions, load))
     ids = np.arange(len(BROKERS), dtype=np.int32)

@@ -27,15 +27,17 @@ from placement.kafka.adminutils.place import place_adminutils
 from placement.kafka.key_skew import key_skew
 from placement.kafka.partitioner import partition_for_key, partitions_for_keys
 from placement.kafka.striped import place_striped
-from placement.load import Load
 from placement.loads.model import Band, Limits, Loads, LogDir, PartitionLoad
 from placement.loads.report import LoadReport
 from placement.model import Assignment, Broker
 from placement.plan import Balance, Move, Moves, Replan, Unhealed
 from placement.replanning.replan import replan
+from placement.replica_counts import ReplicaCounts
 from placement.terms import Terms
 from placement.verify import Change, Verification, Violation, verify, verify_moves
 from placement.waves.cut import WaveLimits, Waves, in_waves, replicas_up
+
+Load = ReplicaCounts  # what it was called; load is bytes and rates
 
 __all__ = [
     "Assignment",
@@ -68,6 +70,7 @@ __all__ = [
     "PartitionLoad",
     "PlacementError",
     "Replan",
+    "ReplicaCounts",
     "Terms",
     "Unhealed",
     "Verification",

@@ -9,8 +9,8 @@ import numpy as np
 
 from placement.arrays import BoolArray, Float64Array, Int64Array
 from placement.errors import IncompleteRackError, InvalidBrokerError
-from placement.load import distinct_ids
 from placement.model import NO_BROKER, Broker, Int32Array, distinct_brokers
+from placement.replica_counts import distinct_ids
 
 _DENSE_IDS = 1 << 22
 

@@ -26,12 +26,12 @@ from placement import checks
 from placement.arrays import Int64Array
 from placement.balanced.one_by_one import Shelf, deal, lead, rows_of
 from placement.fleet import Fleet, fleet_of
-from placement.load import Load
 from placement.model import Assignment, Broker, Int32Array
 from placement.replanning.leaders.elect import elect
 from placement.replanning.replicas.seats import interleaved_rank
 from placement.replanning.targets import Room, targets
 from placement.replanning.window import highest, levels, lowest
+from placement.replica_counts import ReplicaCounts
 from placement.sizes import check_partitions, check_replicas
 
 _FEW: Final = 1_000
@@ -43,7 +43,7 @@ def place_balanced(
     partitions: int,
     replication_factor: int,
     *,
-    current: Load | Assignment | None = None,
+    current: ReplicaCounts | Assignment | None = None,
     topic: str = "",
     start_partition_id: int = 0,
 ) -> Int32Array:
@@ -54,7 +54,7 @@ def place_balanced(
             saves sorting them again for each of many topics.
         partitions: how many rows to place.
         replication_factor: replicas of each.
-        current: the load of the cluster now; a :class:`Load` costs no pass over the layout.
+        current: the load of the cluster now; a :class:`ReplicaCounts` costs no pass over the layout.
         topic: its name rotates the choice among equally loaded brokers.
         start_partition_id: partition id of the first row, where partitions are added; rotates likewise.
 
@@ -75,9 +75,13 @@ def place_balanced(
     fleet = brokers if isinstance(brokers, Fleet) else fleet_of(brokers)
     check_replicas(partitions, replication_factor, fleet.usable)
     if current is None:
-        load = Load.empty()
+        load = ReplicaCounts.empty()
     else:
-        load = Load.of(current) if isinstance(current, Assignment) else checks.instance(current, Load, "current")
+        load = (
+            ReplicaCounts.of(current)
+            if isinstance(current, Assignment)
+            else checks.instance(current, ReplicaCounts, "current")
+        )
     ids = fleet.ids[: fleet.usable]
     rotation = zlib.crc32(topic.encode(errors="surrogatepass")) + start_partition_id
     if partitions * replication_factor + fleet.usable <= _FEW:
@@ -87,7 +91,7 @@ def place_balanced(
     return ids[rows]
 
 
-def _one_by_one(fleet: Fleet, partitions: int, factor: int, load: Load, rotation: int) -> Int32Array:
+def _one_by_one(fleet: Fleet, partitions: int, factor: int, load: ReplicaCounts, rotation: int) -> Int32Array:
     """Broker indices, shape ``(partitions, factor)``, leaders first."""
     ids = fleet.ids[: fleet.usable]
     racks = tuple(pairwise(fleet.bounds.tolist()))
@@ -100,14 +104,14 @@ def _one_by_one(fleet: Fleet, partitions: int, factor: int, load: Load, rotation
     return _led(np.array(rows, np.int32), fleet, load)
 
 
-def _at_once(fleet: Fleet, partitions: int, factor: int, load: Load, rotation: int) -> Int32Array:
+def _at_once(fleet: Fleet, partitions: int, factor: int, load: ReplicaCounts, rotation: int) -> Int32Array:
     """The same for any size."""
     rank = interleaved_rank(fleet, rotation)
     share = _share(fleet, partitions, factor, load.replicas_on(fleet.ids[: fleet.usable]), rank)
     return _led(_wrap_around(fleet, partitions, factor, share, rank), fleet, load)
 
 
-def _led(rows: Int32Array, fleet: Fleet, load: Load) -> Int32Array:
+def _led(rows: Int32Array, fleet: Fleet, load: ReplicaCounts) -> Int32Array:
     """The same rows with their leaders first."""
     leaders = load.leaders_on(fleet.ids[: fleet.usable])
     leading = elect(rows, np.zeros(rows.shape, np.int64), leaders, fleet.capacity[: fleet.usable])

@@ -8,8 +8,8 @@ from typing import Protocol
 from zlib import crc32
 
 from placement.fleet import Fleet
-from placement.load import Load
 from placement.model import Assignment, Broker, Int32Array
+from placement.replica_counts import ReplicaCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Request:
     partitions: int
     replication_factor: int
     topic: str
-    current: Load | Assignment | None = None
+    current: ReplicaCounts | Assignment | None = None
     start_partition_id: int = 0
     seed: int | None = None
     fixed_start_index: int | None = None

@@ -277,8 +277,8 @@ def _broker_rows(actual: Actual) -> list[dict[str, Any]]:
     """What brokers hold, and what they will once all plans are carried out."""
     members = actual.state.members()
     ids = np.array([b.broker_id for b in members], np.int32)
-    loads = (actual.state.load, actual.planned.load)
-    there, then = (np.stack([load.replicas_on(ids), load.leaders_on(ids)], axis=1) for load in loads)
+    counted = (actual.state.counts, actual.planned.counts)
+    there, then = (np.stack([counts.replicas_on(ids), counts.leaders_on(ids)], axis=1) for counts in counted)
     return [
         {
             "broker": broker.broker_id,

@@ -74,7 +74,7 @@ def weight(state: ClusterState, work: ClusterWork) -> int:
     lines = LINE * len(work.lines)
     if work.lines and all(isinstance(line.event, TopicEvent) for line in work.lines):
         return lines
-    return lines + int(state.load.leaders.sum())  # every partition has one preferred leader
+    return lines + int(state.counts.leaders.sum())  # every partition has one preferred leader
 
 
 def _tasks(spark: SparkSession, clusters: int) -> int:

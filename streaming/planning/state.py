@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from placement import Assignment, Broker, Load
+from placement import Assignment, Broker, ReplicaCounts
 from placement.arrays import any_in_row
 from placement.fleet import Fleet, fleet_of
 from placement.model import NO_BROKER, Int32Array
@@ -114,14 +114,14 @@ class ClusterState:
     claims: dict[int, int] = field(default_factory=dict)
     drifts: tuple[int, ...] = ()
     seal: str = ""
-    load: Load = field(default_factory=Load.empty)
+    counts: ReplicaCounts = field(default_factory=ReplicaCounts.empty)
     loads: KnownLoads = field(default_factory=KnownLoads)
     load_deadline: datetime | None = None
     told: dict[tuple[str, int], Drift] | None = None
     _live: _Live | None = None
     _due: Sequence[BrokerRecord] | None = None
     _topic_bytes: int = 0
-    _balance: tuple[Load, Balance] | None = None
+    _balance: tuple[ReplicaCounts, Balance] | None = None
     _broker_digest: FoldDigest[int, BrokerRecord] = field(default_factory=lambda: FoldDigest(hash_of_broker))
     _topic_digest: FoldDigest[str, TopicLayout] = field(default_factory=lambda: FoldDigest(_hash_of_layout))
 
@@ -146,7 +146,7 @@ class ClusterState:
             self._live = self._due = self._balance = None
         blocks = list(moves)
         gone = [self._move(block) for block in blocks]
-        self.load = self.load.subtract(*gone).add(*(block.after for block in blocks))
+        self.counts = self.counts.subtract(*gone).add(*(block.after for block in blocks))
         for change in topics:
             known = self.topics.get(change.topic)
             if known and change.strategy is not None:
@@ -279,8 +279,8 @@ class ClusterState:
 
     def balance(self) -> Balance:
         """How evenly the brokers are loaded; worked out once for as long as nothing changes."""
-        if self._balance is None or self._balance[0] is not self.load:
-            self._balance = self.load, balance_on(self.load, self.members())
+        if self._balance is None or self._balance[0] is not self.counts:
+            self._balance = self.counts, balance_on(self.counts, self.members())
         return self._balance[1]
 
     def live_fleet(self, excluded: Iterable[int] = ()) -> Fleet:
@@ -353,7 +353,7 @@ class ClusterState:
         Such a broker is dead, draining, gone, or was never heard of.
         """
         usable = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
-        return bool(self.load.replicas.sum() > self.load.replicas_on(usable).sum())
+        return bool(self.counts.replicas.sum() > self.counts.replicas_on(usable).sum())
 
 
 def _drift_in(version: PlanVersion) -> dict[tuple[str, int], Drift]:
@@ -370,7 +370,7 @@ def _own(array: Int32Array) -> Int32Array:
     return array if array.base is None else array.copy()
 
 
-def balance_on(load: Load, brokers: Iterable[BrokerRecord]) -> Balance:
+def balance_on(load: ReplicaCounts, brokers: Iterable[BrokerRecord]) -> Balance:
     """The fewest and most replicas and preferred leaders on brokers that may hold replicas."""
     ids = np.array([b.broker_id for b in brokers if b.state in ("alive", "failed")], np.int32)
     if not ids.size:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from placement import Load, Replan
+from placement import Replan, ReplicaCounts
 from placement.digest import digest_of
 from placement.model import NO_BROKER, Int32Array
 from placement.plan import REASONS
@@ -347,9 +347,9 @@ def moved_rows(block: TopicMoves) -> NDArray[np.int64]:
     return np.asarray((~kept & (block.after != NO_BROKER)).sum(axis=1))
 
 
-def load_after(load: Load, moves: Sequence[TopicMoves]) -> Load:
-    """The load of the brokers once these moves are made."""
-    return load.subtract(*(block.before for block in moves)).add(*(block.after for block in moves))
+def counts_after(counts: ReplicaCounts, moves: Sequence[TopicMoves]) -> ReplicaCounts:
+    """What brokers hold once these moves are made."""
+    return counts.subtract(*(block.before for block in moves)).add(*(block.after for block in moves))
 
 
 def change_of(moves: Sequence[TopicMoves]) -> Change:

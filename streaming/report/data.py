@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from placement import Load
+from placement import ReplicaCounts
 from placement.model import NO_BROKER, Int32Array
 from streaming.history.health import counts
 from streaming.history.pruning import Span
@@ -18,7 +18,7 @@ from streaming.history.tables import History
 from streaming.history.unhealed import unhealed_rows
 from streaming.planning.state import ClusterState
 from streaming.record.folding import flat_moves
-from streaming.record.moves import canonical, load_after, matrices
+from streaming.record.moves import canonical, counts_after, matrices
 from streaming.record.rows import in_effect
 from streaming.record.version import MEMBERS, Balance, BrokerRecord, PlanVersion, fate_of_proposal
 from streaming.report.weights import load_data
@@ -46,7 +46,7 @@ def report_data(history: History, cluster: str, version: int | None) -> dict[str
     before = history.state(cluster, version - 1) if version > 1 else ClusterState(cluster)
     records = before.brokers | {b.broker_id: b for b in plan.broker_changes}
     brokers = [b for _, b in sorted(records.items()) if b.state in MEMBERS]
-    after = load_after(before.load, plan.moves)
+    after = counts_after(before.counts, plan.moves)
     moves = list(canonical(plan.moves))[:LONGEST_TABLE]
     loads = load_data(history, before, plan)
     unhealed = unhealed_rows(history.state(cluster, version), plan.known_policy)
@@ -57,8 +57,8 @@ def report_data(history: History, cluster: str, version: int | None) -> dict[str
         "brokers": [
             {"id": b.broker_id, "rack": b.rack or "no rack", "state": b.state, "capacity": b.capacity} for b in brokers
         ],
-        "replicas": [_counts(load.replicas_on, brokers) for load in (before.load, after)],
-        "leaders": [_counts(load.leaders_on, brokers) for load in (before.load, after)],
+        "replicas": [_counts(counts.replicas_on, brokers) for counts in (before.counts, after)],
+        "leaders": [_counts(counts.leaders_on, brokers) for counts in (before.counts, after)],
         "matrix": _matrix(plan, records),
         "waves": _waves(plan),
         "moves": [
@@ -162,7 +162,7 @@ def _waves(plan: PlanVersion) -> list[int]:
 def _timeline(history: History, cluster: str, headlines: list[PlanVersion]) -> dict[str, Any]:
     """For each version its words, and by how much it changed each broker's replicas and leaders."""
     first, last = headlines[0].plan_version, headlines[-1].plan_version
-    start = history.state(cluster, first - 1).load if first > 1 else Load.empty()
+    start = history.state(cluster, first - 1).counts if first > 1 else ReplicaCounts.empty()
     columns = ["approval", *(f"moves.{part}" for part in ("topic", "partition", "before", "after"))]
     table = history.plans(columns, Span(cluster, first, last))
     changes = _changes(table.filter(in_effect(table)))

@@ -62,5 +62,5 @@ def facts(state: ClusterState) -> dict[str, Any]:
         "loads": {name: (b.partitions.tolist(), b.values.tolist()) for name, b in state.loads.topics.items()},
         "limits": state.loads.limits,
         "strategies": {name: t.strategy for name, t in state.topics.items()},
-        "replicas": {b: n for b, n in enumerate(state.load.replicas.tolist()[:1000]) if n},
+        "replicas": {b: n for b, n in enumerate(state.counts.replicas.tolist()[:1000]) if n},
     }

@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from placement import Assignment, Broker, Change, Load, place_balanced, replan, verify_moves
+from placement import Assignment, Broker, Change, ReplicaCounts, place_balanced, replan, verify_moves
 from placement.errors import InvalidBrokerError, InvalidPartitionsError, InvalidReplicationFactorError
 from tests.clusters import racked
 
@@ -30,7 +30,7 @@ def test_after_any_creations_a_rebalance_has_nothing_to_move() -> None:
         count, racks = int(rng.integers(3, 12)), int(rng.integers(1, 5))
         brokers = [Broker(i, f"r{rng.integers(0, racks)}") for i in range(count)]
         factor = int(rng.integers(1, min(4, count) + 1))
-        load, rows = Load.empty(), []
+        load, rows = ReplicaCounts.empty(), []
         for t in range(6):
             placed = place_balanced(brokers, int(rng.integers(1, 15)), factor, current=load, topic=f"t{t}")
             assert verify_moves(_created(f"t{t}", placed), brokers), f"seed {seed}"
@@ -60,7 +60,7 @@ def test_single_steps_and_array_steps_are_equally_good(monkeypatch: pytest.Monke
         count, racks = int(rng.integers(1, 14)), int(rng.integers(1, 6))
         capacities = [1.0, 1.0, 2.0, 0.5] if seed % 2 else [1.0]
         brokers = [Broker(i, f"r{rng.integers(0, racks)}", float(rng.choice(capacities))) for i in range(count)]
-        load = Load.empty()
+        load = ReplicaCounts.empty()
         for t in range(5):
             new = int(rng.integers(1, 25)), int(rng.integers(1, min(4, count) + 1))
             rows = []
@@ -73,7 +73,7 @@ def test_single_steps_and_array_steps_are_equally_good(monkeypatch: pytest.Monke
             load = load.add(rows[1])
 
 
-def _cost(load: Load, brokers: list[Broker]) -> float:
+def _cost(load: ReplicaCounts, brokers: list[Broker]) -> float:
     ids = np.array([b.id for b in brokers], np.int32)
     return float((np.square(load.replicas_on(ids)) / np.array([b.capacity for b in brokers])).sum())
 
@@ -83,7 +83,7 @@ def test_leaders_of_a_small_topic_are_as_even_as_its_replicas_allow() -> None:
         rng = np.random.default_rng(seed)
         brokers = [Broker(i, f"r{i % int(rng.integers(1, 4))}") for i in range(int(rng.integers(2, 7)))]
         led = np.array([int(n) for n in rng.integers(0, 4, len(brokers))])
-        base = Load(np.arange(len(brokers), dtype=np.int32), led + 2, led)
+        base = ReplicaCounts(np.arange(len(brokers), dtype=np.int32), led + 2, led)
         rows = place_balanced(brokers, int(rng.integers(1, 5)), 2, current=base, topic=f"t{seed}")
         chosen = np.square(base.add(rows).leaders).sum()
         best = min(np.square(led + np.bincount(choice, minlength=led.size)).sum() for choice in product(*rows.tolist()))
@@ -101,7 +101,7 @@ def test_partitions_added_go_where_the_load_is_lightest() -> None:
     brokers = racked(4, 2)
     current = Assignment.from_topics({"t": [[0, 1], [0, 1], [2, 1]]})
     rows = place_balanced(brokers, 2, 2, current=current, topic="t", start_partition_id=3)
-    load = Load.of(current).add(rows)
+    load = ReplicaCounts.of(current).add(rows)
     assert (load.replicas_on(np.array([1, 3], np.int32))).tolist() == [3, 2]
     assert sorted(load.replicas_on(np.array([0, 2], np.int32)).tolist()) == [2, 3]
 
@@ -110,7 +110,7 @@ def test_the_load_can_be_given_as_a_layout_or_counted_along() -> None:
     brokers = racked(6, 3)
     current = Assignment.from_topics({"t": [[0, 1, 2], [1, 2, 3], [0, 4, 5]]})
     by_layout = place_balanced(brokers, 7, 3, current=current, topic="new")
-    assert np.array_equal(by_layout, place_balanced(brokers, 7, 3, current=Load.of(current), topic="new"))
+    assert np.array_equal(by_layout, place_balanced(brokers, 7, 3, current=ReplicaCounts.of(current), topic="new"))
 
 
 def test_only_live_brokers_get_replicas_and_their_order_does_not_matter() -> None:
@@ -127,7 +127,7 @@ def test_the_topic_rotates_the_choice_among_equal_brokers() -> None:
 
 def test_load_follows_additions_and_removals() -> None:
     rows = np.array([[3, 1], [1, -1]], np.int32)
-    load = Load.empty().add(rows)
+    load = ReplicaCounts.empty().add(rows)
     assert (load.ids.tolist(), load.replicas.tolist(), load.leaders.tolist()) == ([1, 3], [2, 1], [1, 1])
     assert load.replicas_on(np.array([0, 1, 3, 9], np.int32)).tolist() == [0, 2, 1, 0]
     less = load.subtract(rows[:1])

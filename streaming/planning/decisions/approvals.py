@@ -16,7 +16,7 @@ from streaming.planning.in_sync import replicas_in_sync
 from streaming.planning.soundness import check_as_said
 from streaming.planning.state import ClusterState, History, balance_on
 from streaming.record.kinds import Kind
-from streaming.record.moves import TopicMoves, change_of, load_after, moved_replicas
+from streaming.record.moves import TopicMoves, change_of, counts_after, moved_replicas
 from streaming.record.version import Approval, Numbers, PlanVersion
 
 
@@ -113,7 +113,7 @@ def plan_rolled_back(state: ClusterState, event: PlanRolledBack, history: Histor
             moved_replicas=moved,
             lower_bound=moved,
             before=state.balance(),
-            after=balance_on(load_after(state.load, moves), members),
+            after=balance_on(counts_after(state.counts, moves), members),
         ),
     )
 

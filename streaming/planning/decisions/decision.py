@@ -15,7 +15,7 @@ from placement import LoadReport, Replan, Unhealed
 from streaming.planning.state import ClusterState, balance_on
 from streaming.record.kinds import Kind, Meaning, meaning_of
 from streaming.record.loads import BrokerLimits, TopicLoads
-from streaming.record.moves import TopicMoves, load_after
+from streaming.record.moves import TopicMoves, counts_after
 from streaming.record.version import (
     EFFECTIVE,
     MOST_RESIDUAL,
@@ -96,8 +96,8 @@ def numbers_of(
         gap=plan.moved_replicas - plan.lower_bound,
         optimal=plan.optimal,
         leader_changes=plan.leader_changes,
-        before=balance_on(state.load, brokers),
-        after=balance_on(load_after(state.load, moves), brokers),
+        before=balance_on(state.counts, brokers),
+        after=balance_on(counts_after(state.counts, moves), brokers),
         loads=None if plan.loads is None else _load_numbers(plan.loads),
     )
 

@@ -89,7 +89,7 @@ def _request(state: ClusterState, topic: str, policy: Policy, partitions: int, f
         partitions=partitions,
         replication_factor=factor,
         topic=topic,
-        current=state.load,
+        current=state.counts,
         fleet=partial(state.live_fleet, closed),
         **more,
     )

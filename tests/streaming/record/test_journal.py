@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import Assignment, Broker, Load, replan
+from placement import Assignment, Broker, ReplicaCounts, replan
 from streaming.planning.state import ClusterState
 from streaming.record.moves import (
     MOVE_TYPE,
@@ -114,7 +114,7 @@ def facts(state: ClusterState) -> dict[str, object]:
         },
         "seen": state.seen,
         "clocks": state.clocks,
-        "load": [state.load.ids.tolist(), state.load.replicas.tolist(), state.load.leaders.tolist()],
+        "load": [state.counts.ids.tolist(), state.counts.replicas.tolist(), state.counts.leaders.tolist()],
         "proposal": state.proposal and (state.proposal.plan_version, state.proposal.digest),
     }
 
@@ -190,7 +190,7 @@ def test_a_topic_created_deleted_and_created_again_in_one_version_counts_once() 
     )
     (_, version) = versions_from_arrow(versions_to_arrow(driver.journal, "app", 1))
     assert [block.partitions.tolist() for block in version.moves] == [[0, 1, 2, 3]] * 3
-    assert fold([driver.journal[0], version]).load.replicas.sum() == 8
+    assert fold([driver.journal[0], version]).counts.replicas.sum() == 8
 
 
 @pytest.mark.parametrize("seed", range(100, 150))
@@ -204,9 +204,9 @@ def test_what_is_read_from_the_journal_is_what_memory_holds(seed: int) -> None:
     for name, state in driver.memory.clusters.items():
         again = read.memory.cluster(name)
         assert facts(again) == facts(state)
-        assert loads_of(again.load) == loads_of(Load.of(again.assignment()))
+        assert loads_of(again.counts) == loads_of(ReplicaCounts.of(again.assignment()))
 
 
-def loads_of(load: Load) -> dict[int, tuple[int, int]]:
+def loads_of(load: ReplicaCounts) -> dict[int, tuple[int, int]]:
     rows = zip(load.ids.tolist(), load.replicas.tolist(), load.leaders.tolist(), strict=True)
     return {broker: (replicas, leaders) for broker, replicas, leaders in rows if replicas}

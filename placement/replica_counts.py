@@ -1,4 +1,4 @@
-"""The load that brokers carry: how many replicas and how many preferred leaders each one holds."""
+"""How many replicas, and how many preferred leaders, each broker holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DENSE_IDS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Load:
+class ReplicaCounts:
     """Replica and leader counts per broker id; a value that is updated by the change, not by the cluster.
 
     Attributes:
@@ -42,12 +42,12 @@ class Load:
             object.__setattr__(self, name, checks.amounts(getattr(self, name), name, ids.size))
 
     @classmethod
-    def empty(cls) -> Load:
+    def empty(cls) -> ReplicaCounts:
         """No broker holds anything."""
         return cls(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     @classmethod
-    def of(cls, assignment: Assignment) -> Load:
+    def of(cls, assignment: Assignment) -> ReplicaCounts:
         """Count a whole layout once.
 
         Raises:
@@ -55,12 +55,12 @@ class Load:
         """
         return cls.empty().add(checks.instance(assignment, Assignment, "assignment").replicas)
 
-    def add(self, *replicas: Int32Array) -> Load:
-        """The load after these rows were added: int32 broker ids, shapes ``(rows, R)``, padded with ``NO_BROKER``."""
+    def add(self, *replicas: Int32Array) -> ReplicaCounts:
+        """The counts after these rows were added: int32 broker ids, shapes ``(rows, R)``, padded with ``NO_BROKER``."""
         return self._changed(replicas, 1)
 
-    def subtract(self, *replicas: Int32Array) -> Load:
-        """The load after these rows were taken away."""
+    def subtract(self, *replicas: Int32Array) -> ReplicaCounts:
+        """The counts after these rows were taken away."""
         return self._changed(replicas, -1)
 
     def replicas_on(self, ids: Int32Array) -> Int64Array:
@@ -82,7 +82,7 @@ class Load:
         held = self.ids[place] == ids
         return np.where(held, self.replicas[place], 0), np.where(held, self.leaders[place], 0)
 
-    def _changed(self, replicas: Sequence[Int32Array], sign: int) -> Load:
+    def _changed(self, replicas: Sequence[Int32Array], sign: int) -> ReplicaCounts:
         rows = [matrix for given in replicas if (matrix := checks.matrix(given, "replicas")).size]
         if not rows:
             return self
@@ -90,7 +90,7 @@ class Load:
         led = _joined([matrix[:, 0] for matrix in rows])
         return self._changed_by_known(held, led, sign) or self._changed_by_any(held, led, sign)
 
-    def _changed_by_known(self, held: Int32Array, led: Int32Array, sign: int) -> Load | None:
+    def _changed_by_known(self, held: Int32Array, led: Int32Array, sign: int) -> ReplicaCounts | None:
         """The same in few steps where every cell names a broker that is counted already, as most changes do."""
         if not self.ids.size:
             return None
@@ -101,18 +101,18 @@ class Load:
         leaders = np.bincount(self.ids.searchsorted(led), minlength=self.ids.size)
         return _counted(self.ids, self.replicas + sign * replicas, self.leaders + sign * leaders)
 
-    def _changed_by_any(self, held: Int32Array, led: Int32Array, sign: int) -> Load:
+    def _changed_by_any(self, held: Int32Array, led: Int32Array, sign: int) -> ReplicaCounts:
         ids = np.union1d(self.ids, distinct_ids(held)).astype(np.int32)
         replicas, leaders = (_counts(ids, values[values != NO_BROKER]) for values in (held, led))
         return _counted(ids, self.replicas_on(ids) + sign * replicas, self.leaders_on(ids) + sign * leaders)
 
 
-def _counted(ids: Int32Array, replicas: Int64Array, leaders: Int64Array) -> Load:
-    """A load of columns that were made here, which need no check: it is changed at every event."""
-    load = object.__new__(Load)
-    for name, column in zip(Load.__slots__, (ids, replicas, leaders), strict=True):
-        object.__setattr__(load, name, column)
-    return load
+def _counted(ids: Int32Array, replicas: Int64Array, leaders: Int64Array) -> ReplicaCounts:
+    """Counts of columns that were made here, which need no check: it is changed at every event."""
+    counts = object.__new__(ReplicaCounts)
+    for name, column in zip(ReplicaCounts.__slots__, (ids, replicas, leaders), strict=True):
+        object.__setattr__(counts, name, column)
+    return counts
 
 
 def _joined(arrays: Sequence[Int32Array]) -> Int32Array:
