@@ -112,12 +112,24 @@ class Moves(Sequence[Move]):
 
 @dataclass(frozen=True, slots=True)
 class Unhealed:
-    """A partition that keeps a lost replica, because it needs more brokers than can take its replicas."""
+    """A partition that keeps a lost replica, because it needs more brokers than can take its replicas.
+
+    Attributes:
+        topic, partition: which one.
+        needed: replicas that it is to have.
+        brokers: brokers that can have one.
+        limit: the limit that keeps others from it, in words; empty where there are no others.
+    """
 
     topic: str
     partition: int
     needed: int
     brokers: int
+    limit: str = ""
+
+    def summary(self) -> dict[str, object]:
+        """Plain values, ready for JSON."""
+        return {name: value for name, value in asdict(self).items() if value != ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +173,7 @@ class Replan:
         leader_changes: partitions whose preferred leader differs.
         replicas_before, replicas_after, leaders_before, leaders_after: balance over the usable brokers.
         digest: sha256 over the canonical form of the moves.
-        unhealed: the partitions that keep a lost replica until there are more brokers, in canonical order.
+        unhealed: the partitions that keep a lost replica until there are more brokers or more room, in canonical order.
         loads: the bytes, where the plan was made by load.
     """
 
@@ -197,7 +209,7 @@ class Replan:
             "optimal": self.optimal,
             "leader_changes": self.leader_changes,
             "reasons": self.reason_counts(),
-            "unhealed": [asdict(partition) for partition in self.unhealed],
+            "unhealed": [partition.summary() for partition in self.unhealed],
             "replicas_before": _plain(self.replicas_before),
             "replicas_after": _plain(self.replicas_after),
             "leaders_before": _plain(self.leaders_before),

@@ -378,9 +378,12 @@ def _left_lost(plan: Replan) -> list[Violation]:
     layout, terms = plan.assignment, plan.terms
     frozen = np.array([t in terms.exclude_topics for t in layout.topics], np.bool_)[layout.topic_index]
     rows, needed, room = keeping_lost(layout, terms.brokers, terms.exclude_brokers)
+    # A heal by load leaves what would break a limit, and says which.
+    limited = {(one.topic, one.partition) for one in plan.unhealed if one.limit and _may_lack_room(plan)}
+    named = ((layout.topics[layout.topic_index[row]], int(layout.partition[row])) for row in rows.tolist())
     places = [
-        ((layout.topics[layout.topic_index[row]], int(layout.partition[row])), short)
-        for row, short in zip(rows.tolist(), (needed > room).tolist(), strict=True)
+        (place, short or place in limited)
+        for row, place, short in zip(rows.tolist(), named, (needed > room).tolist(), strict=True)
         if not frozen[row]
     ]
     found = []
@@ -390,6 +393,10 @@ def _left_lost(plan: Replan) -> list[Violation]:
     if [place for place, short in places if short] != [(one.topic, one.partition) for one in plan.unhealed]:
         found.append(Violation("the partitions that are said not to be healed are not those that are not"))
     return found
+
+
+def _may_lack_room(plan: Replan) -> bool:
+    return plan.loads is not None and bool(plan.loads.given.limits) and plan.terms.mode == "heal"
 
 
 def _contains(rows: Int32Array, values: Int32Array) -> NDArray[np.bool_]:

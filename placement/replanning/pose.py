@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -26,8 +26,9 @@ def pose(
     *,
     budget: int | None = None,
     weight: Int64Array | None = None,
+    closed: Collection[int] = (),
 ) -> Problem:
-    """Work out which rows are open and what must stay in them.
+    """Work out which rows are open and what must stay in them; ``closed`` ones stay as they are.
 
     With a budget, rows whose missing replicas it does not cover stay closed; ``weight``, shape ``(P,)``, is what a
     replica of each row takes of it, 1 where it is not given.
@@ -42,6 +43,7 @@ def pose(
     is_open = changed if terms.mode == "heal" else np.ones(len(assignment), np.bool_)
     if terms.exclude_topics:
         is_open &= ~np.array([t in terms.exclude_topics for t in assignment.topics], np.bool_)[assignment.topic_index]
+    is_open[list(closed)] = False
     short = np.where(is_open, _shortage(assignment, fleet, terms, index, wanted), 0)
     factor = wanted - short
     is_open &= ~_stuck(fleet, terms, index, factor, short)

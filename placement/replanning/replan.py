@@ -17,7 +17,7 @@ from placement.fleet import Fleet, fleet_of
 from placement.loads.model import Band, Loads
 from placement.model import Assignment, Broker, Int32Array, only_brokers
 from placement.plan import Replan
-from placement.replanning.by_load.steps import LoadTerms, lasting, over_limits, place_alike, place_by_load
+from placement.replanning.by_load.steps import LoadTerms, lasting, over_limits, place_alike, plan_by_load
 from placement.replanning.conclude import conclude
 from placement.replanning.pose import pose
 from placement.replanning.state import State
@@ -140,13 +140,13 @@ def _by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: LoadTerm
         return plan
     if terms.strict_spread:
         raise InvalidLimitError("strict_spread counts replicas: leave it out with loads", name="strict_spread", value=1)
-    plan = place_by_load(assignment, fleet, terms, asked)
+    plan = plan_by_load(assignment, fleet, terms, asked)
     if max_bytes is not None or terms.max_moves is not None:
         return plan
 
     def again(layout: Assignment) -> Replan:
         known = fleet_of(terms.brokers, held=terms.exclude_brokers, seen=layout.replicas)
-        return _alike(layout, known, terms, asked) or place_by_load(layout, known, terms, asked)
+        return _alike(layout, known, terms, asked) or plan_by_load(layout, known, terms, asked)
 
     return lasting(plan, again, fleet, asked)
 

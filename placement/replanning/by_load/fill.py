@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from placement.arrays import BoolArray, Float64Array, Int64Array
+from placement.loads.model import WEIGHTS
 from placement.model import NO_BROKER
 from placement.replanning.by_load.layout import Layout
 
@@ -26,48 +27,89 @@ class NoBrokerError(Exception):
         self.row = row
 
 
-def fill(layout: Layout) -> None:
+class NoRoomError(Exception):
+    """Rows for which no broker has room; ``rows`` says of each what is in the way."""
+
+    def __init__(self, rows: dict[int, str]) -> None:
+        super().__init__(rows)
+        self.rows = rows
+
+
+def fill(layout: Layout, *, within_limits: bool = False) -> None:
     """Elect leaders where there are none, and place every vacancy of the open rows.
 
     Raises:
         NoBrokerError: a vacancy cannot be placed.
+        NoRoomError: ``within_limits`` some cannot; without it they are placed where they cost least.
     """
-    _promote(layout)
+    _promote(layout, within_limits=within_limits)
     state = layout.state
     row, slot = state.vacancies()
     full = state.problem.row[row]
     order = np.lexsort((row, -layout.size[full]))
+    crowded: dict[int, str] = {}
     for at in order.tolist():
-        _place(layout, int(full[at]), int(slot[at]))
+        found = _place(layout, int(full[at]), int(slot[at]), within_limits=within_limits)
+        if found:
+            crowded.setdefault(int(full[at]), found)
+    if crowded:
+        raise NoRoomError(crowded)
 
 
-def _promote(layout: Layout) -> None:
-    """Let the survivor lead that costs least."""
+def _promote(layout: Layout, *, within_limits: bool) -> None:
+    """Let the survivor lead that costs least; where none can within its limits, what replaces the leader does."""
     leads = layout.state.problem.fleet.leads
     rows = np.flatnonzero((layout.lead == NO_BROKER) & ~layout.fixed)
     for row in rows[np.lexsort((rows, -layout.size[rows]))].tolist():
         able = np.array([b for b in layout.replicas[row].tolist() if b != NO_BROKER and leads[b]], np.int64)
+        change = (layout.leader[row] - layout.follower[row])[:, None]
+        if within_limits:
+            able = able[_within(layout, able, change).all(axis=0)]
         if able.size:
-            change = (layout.leader[row] - layout.follower[row])[:, None]
             layout.set_leader(row, int(able[_price(layout, able, change).argmin()]))
 
 
-def _place(layout: Layout, row: int, slot: int) -> None:
+def _place(layout: Layout, row: int, slot: int, *, within_limits: bool) -> str:
+    """Place a vacancy; where no broker has room for it within limits, what is in the way instead."""
     usable = np.arange(layout.state.problem.fleet.usable)
     at = layout.open_rows(np.array([row]))
     able = usable[_accepting(layout, int(at[0]), slot)]
     if not able.size:
         raise NoBrokerError(row)
-    roomy = able[layout.roomy(np.full(able.size, row), able)]
-    # What is lost is placed even where no disk has room; the check of the plan says so.
-    able = roomy if roomy.size else able
     leads = layout.lead[row] == NO_BROKER
     load = layout.leader[row] if leads else layout.follower[row]
+    roomy = able[layout.roomy(np.full(able.size, row), able)]
+    if within_limits:
+        fits = roomy[_within(layout, roomy, load[:, None]).all(axis=0)]
+        if not fits.size:
+            return _in_the_way(layout, row, able, roomy, load)
+        roomy = fits
+    # What is lost is placed even where no disk has room; the check of the plan says so.
+    able = roomy if roomy.size else able
     broker = int(able[_price(layout, able, load[:, None]).argmin()])
     layout.move(row, slot, broker)
     if leads:
         # The replica was booked as a follower.
         layout.set_leader(row, broker)
+    return ""
+
+
+def _within(layout: Layout, broker: Int64Array, load: Float64Array) -> BoolArray:
+    """Which limits brokers keep with the load, shape ``(weights, m)``; what does not grow breaks none."""
+    field = layout.field
+    return np.asarray((field.load[:, broker] + load <= field.band.limit[:, broker]) | (load <= 0))
+
+
+def _in_the_way(layout: Layout, row: int, able: Int64Array, roomy: Int64Array, load: Float64Array) -> str:
+    """A sentence about the broker that would take the row if it had room."""
+    ids, field = layout.state.problem.fleet.ids, layout.field
+    if not roomy.size:
+        broker = int(able[_price(layout, able, load[:, None]).argmin()])
+        return f"no log_dir of broker {ids[broker]} has room for {int(layout.size[row])} bytes"
+    broker = int(roomy[_price(layout, roomy, load[:, None]).argmin()])
+    k = int((~_within(layout, np.array([broker]), load[:, None])[:, 0]).argmax())
+    amount, most = int(field.load[k, broker] + load[k]), int(field.band.limit[k, broker])
+    return f"broker {ids[broker]} would end with {WEIGHTS[k]} {amount}, above its limit of {most}"
 
 
 def _accepting(layout: Layout, at: int, slot: int) -> BoolArray:

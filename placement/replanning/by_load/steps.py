@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -16,10 +16,10 @@ from placement.fleet import Fleet, count_in_rack
 from placement.loads.model import WEIGHTS, Band, Loads
 from placement.loads.report import LoadReport
 from placement.model import NO_BROKER, Assignment, Int32Array
-from placement.plan import Moves, Replan
+from placement.plan import Moves, Replan, Unhealed
 from placement.replanning.by_load.bound import Held, fewest_bytes, received, shed
 from placement.replanning.by_load.disks import Disks
-from placement.replanning.by_load.fill import NoBrokerError, fill
+from placement.replanning.by_load.fill import NoBrokerError, NoRoomError, fill
 from placement.replanning.by_load.layout import Layout
 from placement.replanning.by_load.noise import beyond_noise
 from placement.replanning.by_load.polish import search
@@ -46,15 +46,41 @@ class LoadTerms:
     move_cost: int = 0
 
 
+def plan_by_load(assignment: Assignment, fleet: Fleet, terms: Terms, asked: LoadTerms) -> Replan:
+    """The plan by load; a heal that would break a limit heals what can be healed within limits, and names the rest."""
+    plan = place_by_load(assignment, fleet, terms, asked)
+    if terms.mode != "heal" or not over_limits(plan):
+        return plan
+    crowded: dict[int, str] = {}
+    while True:
+        try:
+            return place_by_load(assignment, fleet, terms, asked, crowded=crowded)
+        except NoRoomError as error:
+            crowded |= error.rows
+
+
 def place_by_load(
-    assignment: Assignment, fleet: Fleet, terms: Terms, asked: LoadTerms, goal: Assignment | None = None
+    assignment: Assignment,
+    fleet: Fleet,
+    terms: Terms,
+    asked: LoadTerms,
+    *,
+    goal: Replan | None = None,
+    crowded: Mapping[int, str] | None = None,
 ) -> Replan:
     """The plan that brings brokers into their bands with the fewest bytes that the search finds.
 
-    With a ``goal``, which plans that follow each other have led to, the plan that goes there at once.
+    With a ``goal``, which plans that follow each other have led to, the plan that goes there at once. With ``crowded``,
+    what is lost is placed within limits; these rows stay as they are for what is said of them.
+
+    Raises:
+        NoRoomError: with ``crowded``, more rows find no room.
     """
+    within_limits = crowded is not None
+    if goal is not None:
+        crowded = _crowded(goal)
     budget, charge = _budget(terms, asked)
-    state = State(pose(assignment, fleet, terms, None, budget=budget, weight=charge))
+    state = State(pose(assignment, fleet, terms, None, budget=budget, weight=charge, closed=list(crowded or ())))
     lost = int((state.missing() * asked.loads.size[state.problem.row]).sum())
     fixed = leaders_stay(terms, assignment, state)
     forced = _lift(state, terms, budget, charge)
@@ -64,7 +90,10 @@ def place_by_load(
     layout.toll = asked.move_cost
     try:
         stay = partial(leaders_stay, terms, assignment, state)
-        band = _run(layout, asked, lost, stay) if goal is None else _go(layout, asked, fleet.index_of(goal.replicas))
+        if goal is None:
+            band = _run(layout, asked, lost, stay, within_limits=within_limits)
+        else:
+            band = _go(layout, asked, fleet.index_of(goal.assignment.replicas))
         layout.lead_as_before(stay())
     except NoBrokerError as error:
         topic, partition = assignment.topics[assignment.topic_index[error.row]], int(assignment.partition[error.row])
@@ -75,7 +104,32 @@ def place_by_load(
             value=len(terms.keep_off.get(topic, ())),
         ) from error
     plan = conclude(terms, assignment, state, Certificate(forced, optimal=False), leader=layout.lead)
+    plan = _naming(plan, crowded or {})
     return replace(plan, loads=_report(layout, plan, asked, band, _bound(layout, asked, band, lost)))
+
+
+def _naming(plan: Replan, crowded: Mapping[int, str]) -> Replan:
+    """The plan with the rows that found no room among those that are not healed."""
+    if not crowded:
+        return plan
+    layout, brokers = plan.before, plan.terms.brokers
+    gone = {b.id for b in brokers if b.state != "alive"} - plan.terms.exclude_brokers
+    known = {b.id for b in brokers} - gone
+    found = []
+    for row, limit in crowded.items():
+        replicas = layout.replicas_of(row)
+        name, partition = layout.topics[layout.topic_index[row]], int(layout.partition[row])
+        found.append(Unhealed(name, partition, len(replicas), len(known.intersection(replicas)), limit))
+    return replace(plan, unhealed=tuple(sorted([*plan.unhealed, *found], key=lambda one: (one.topic, one.partition))))
+
+
+def _crowded(plan: Replan) -> dict[int, str]:
+    """The rows of a plan that found no room."""
+    layout = plan.before
+    limits = {(one.topic, one.partition): one.limit for one in plan.unhealed if one.limit}
+    keys = zip(layout.topic_index.tolist(), layout.partition.tolist(), strict=True) if limits else ()
+    places = ((row, (layout.topics[topic], partition)) for row, (topic, partition) in enumerate(keys))
+    return {row: limits[place] for row, place in places if place in limits}
 
 
 def lasting(plan: Replan, again: Callable[[Assignment], Replan], fleet: Fleet, asked: LoadTerms) -> Replan:
@@ -86,7 +140,7 @@ def lasting(plan: Replan, again: Callable[[Assignment], Replan], fleet: Fleet, a
     """
     known = {plan.digest}
     while len(plan.moves) and len((more := again(plan.assignment)).moves):
-        longer = place_by_load(plan.before, fleet, plan.terms, asked, more.assignment)
+        longer = place_by_load(plan.before, fleet, plan.terms, asked, goal=more)
         if longer.digest in known or (over_limits(longer) and not over_limits(plan)):
             break
         known.add(longer.digest)
@@ -166,11 +220,11 @@ def _measured(layout: Layout, asked: LoadTerms) -> tuple[Stages, Share, Share]:
     return staged, outer, narrow
 
 
-def _run(layout: Layout, asked: LoadTerms, lost: int, stay: Callable[[], BoolArray]) -> Share:
+def _run(layout: Layout, asked: LoadTerms, lost: int, stay: Callable[[], BoolArray], *, within_limits: bool) -> Share:
     """Fill, and if a broker is outside the trigger's band after that, search; ``stay`` says whose leaders stay."""
     staged, outer, narrow = _measured(layout, asked)
     inner, exact_counts = staged.band, asked.band.exact_counts
-    fill(layout)
+    fill(layout, within_limits=within_limits)
     layout.lead_as_before(stay())
     start, load, cost = layout.snapshot(), layout.field.load.copy(), layout.field.total()
     acts = outside(load, beyond_noise(layout, inner, outer))
@@ -185,7 +239,10 @@ def _run(layout: Layout, asked: LoadTerms, lost: int, stay: Callable[[], BoolArr
         if not exact_counts:
             ease(layout, inner, narrow)
         layout.lead_as_before(stay())
-        if layout.field.total() >= cost or not pays(load, layout.field.load, acts):
+        after = layout.field.load
+        # One broker's limit may have been given up for another's, which costs less and is no heal within limits.
+        broken = within_limits and ((after > inner.limit) & (after > load)).any()
+        if layout.field.total() >= cost or not pays(load, after, acts) or broken:
             layout.restore(start)
     return inner
 

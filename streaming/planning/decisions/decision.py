@@ -116,12 +116,14 @@ def named(items: Sequence[object], most: int = MAX_NAMED) -> str:
 
 
 def unhealed_text(unhealed: Sequence[Unhealed]) -> str:
-    """What the cause says of partitions that are short of brokers, topic by topic; nothing where there are none."""
-    topics = Counter((one.topic, one.needed, one.brokers) for one in unhealed)
-    said = [
-        f"{count} partition{'s' if count > 1 else ''} of {topic} (needs {needed} brokers, {brokers} can take replicas)"
-        for (topic, needed, brokers), count in topics.items()
-    ]
+    """What the cause says of partitions that lack brokers or room, topic by topic; nothing where there are none."""
+    topics: Counter[tuple[str, str]] = Counter()
+    limits: dict[str, str] = {}
+    for one in unhealed:
+        # Of a topic's partitions that lack room, one limit is enough for a sentence.
+        limit = limits.setdefault(one.topic, one.limit) if one.limit else ""
+        topics[one.topic, limit or f"needs {one.needed} brokers, {one.brokers} can take replicas"] += 1
+    said = [f"{count} partition{'s' if count > 1 else ''} of {topic} ({why})" for (topic, why), count in topics.items()]
     return f"; not healed: {named(said)}" if said else ""
 
 

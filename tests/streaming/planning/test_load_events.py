@@ -313,8 +313,23 @@ def test_what_no_broker_can_take_is_not_healed_and_the_cause_says_so() -> None:
     driver.batch(minute=1.9)
     (version,) = driver.batch(driver.event("broker_left", broker_id=1, reason="unregistered", minute=2)).versions
     assert (version.kind, version.moves) == ("membership", [])
-    assert "; not healed: broker 2 ends with disk " in version.cause
-    assert version.cause.endswith("above its limit of 297500")
+    assert "; not healed: 30 partitions of t (broker 2 would end with disk " in version.cause
+    assert version.cause.endswith("above its limit of 297500)")
+
+
+def test_what_some_brokers_can_take_is_healed_and_the_rest_is_named() -> None:
+    driver = cluster(BY_LOAD.replace("[policy]", "[policy]\napproval = []", 1), partitions=60)
+    limits = [{"broker_id": b, "disk": 350_000 if b > 2 else 420_000} for b in range(1, 7)]
+    driver.batch(observe(driver, loads("t", [10_000 + p for p in range(60)]), minute=1, brokers=limits))
+    driver.batch(minute=1.9)
+    (version,) = driver.batch(driver.event("broker_left", broker_id=1, reason="unregistered", minute=2)).versions
+    assert version.kind == "heal"
+    lost = [row for row in driver.layout()["t"] if 1 in row]
+    assert 0 < len(lost) < 30
+    assert f"; not healed: {len(lost)} partitions of t (broker 2 would end with disk " in version.cause
+    more = driver.batch(driver.event("broker_joined", broker_id=7, rack="a", minute=3)).versions
+    assert [v.kind for v in more] == ["heal"]
+    assert not any(1 in row for row in driver.layout()["t"])
 
 
 def test_a_cluster_that_is_planned_elsewhere_has_the_same_loads_and_plans() -> None:
