@@ -6,7 +6,7 @@ Method: unit k of broker b costs (2k - 1) / capacity_b more than unit k - 1. All
 taken and none above it, the price found by bisection; racks that hit a bound get a price of their own.
 Units exactly at the price are free to choose: they go first to brokers that hold that many already.
 The bounds form a tree (cluster, rack, broker) and the cost is convex, so taking the cheapest units first is exact.
-Cost: O(brokers * log(total)).
+Cost: O(brokers * log(total)): the search ends where only units of one price are left between its bounds.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from placement.arrays import Float64Array, Int64Array
 from placement.model import Int32Array
 
 _STEPS = 52
+_LOOK = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,11 +95,18 @@ def _groups(room: Room) -> tuple[Int32Array, Int64Array]:
     def in_racks(price: float) -> Int64Array:
         return np.bincount(room.rack, weights=_units(room, price), minlength=racks).astype(np.int64)
 
+    def in_all(price: float) -> int:
+        return int(np.clip(in_racks(price), room.rack_low, room.rack_high).sum())
+
     low, high = _price_range(room)
-    for _ in range(_STEPS):
+    first = _first_look(room)
+    for step in range(_STEPS):
         middle = (low + high) / 2
-        enough = int(np.clip(in_racks(middle), room.rack_low, room.rack_high).sum()) >= room.total
-        low, high = (low, middle) if enough else (middle, high)
+        low, high = (low, middle) if in_all(middle) >= room.total else (middle, high)
+        if step >= first and (step - first) % _LOOK == 0:
+            differ = np.flatnonzero(_units(room, low) != _units(room, high))
+            if not differ.size or (_of_one_price(room, low, high, differ) and in_all(low) < room.total <= in_all(high)):
+                break
     at_low, at_high = in_racks(high) <= room.rack_low, in_racks(low) >= room.rack_high
     need = np.zeros(racks + 1, np.int64)
     need[:racks] = np.where(at_low, room.rack_low, np.where(at_high, room.rack_high, 0))
@@ -115,13 +123,42 @@ def _price_range(room: Room) -> tuple[float, float]:
 
 def _bracket(room: Room, group: Int32Array, need: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Units of each broker just below and just above its group's price."""
+
+    def sums(units: Int64Array) -> Int64Array:
+        return np.bincount(group, weights=units, minlength=need.size).astype(np.int64)
+
     low, high = (np.full(need.size, price) for price in _price_range(room))
-    for _ in range(_STEPS):
+    first = _first_look(room)
+    for step in range(_STEPS):
         middle = (low + high) / 2
-        sums = np.bincount(group, weights=_units(room, middle[group]), minlength=need.size)
-        enough = sums >= need
+        enough = sums(_units(room, middle[group])) >= need
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        if step >= first and (step - first) % _LOOK == 0:
+            below, above = _units(room, low[group]), _units(room, high[group])
+            differ = np.flatnonzero(above > below)
+            own = group[differ]
+            if (
+                (own == own[:1]).all()
+                and _of_one_price(room, low[group], high[group], differ)
+                and ((sums(below) < need) & (need <= sums(above)))[own].all()
+            ):
+                return below, above
     return _units(room, low[group]), _units(room, high[group])
+
+
+def _first_look(room: Room) -> int:
+    """After how many steps the prices of a broker's units may be told apart."""
+    apart = (int(room.high.max()) + 2 - min(0, int(room.low.min()))) * float(room.capacity.max() / room.capacity.min())
+    return min(int(np.log2(apart)) + 1, _STEPS)
+
+
+def _of_one_price(room: Room, low: Float64Array | float, high: Float64Array | float, differ: Int64Array) -> bool:
+    """Whether the only units between two prices are of one price, on brokers of one capacity: no step tells them apart.
+
+    ``differ`` has the brokers with units between the prices.
+    """
+    below, above, capacity = _units(room, low)[differ], _units(room, high)[differ], room.capacity[differ]
+    return bool(((above - below == 1) & (above == above[:1]) & (capacity == capacity[:1])).all())
 
 
 def _hand_out(room: Room, order: Int64Array, group: Int32Array, spare: Int64Array, inside: Int64Array) -> Int64Array:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+import pytest
 
+from placement.arrays import Int64Array
+from placement.replanning import targets as targets_module
 from placement.replanning.targets import Room, balance, targets
 
 
@@ -83,3 +86,33 @@ def test_twice_the_capacity_gets_twice_the_replicas() -> None:
 def test_the_odd_unit_stays_where_it_is() -> None:
     result = targets(_room([1.0] * 3, [0, 0, 0], 7, [(7, 7)]), np.array([2, 2, 3]), np.arange(3))
     assert result.tolist() == [2, 2, 3]
+
+
+def test_the_search_for_a_price_ends_early_with_what_all_its_steps_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers alike and very different, with bounds of their own and of racks that are stuck."""
+
+    def found(room: Room, held: Int64Array, rank: Int64Array) -> list[list[int]]:
+        fewest, most = targets_module.price_bracket(room)
+        by_price = (fewest, most, targets_module.price_groups(room))
+        return [column.tolist() for column in (*by_price, targets_module.targets(room, held, rank))]
+
+    rng = np.random.default_rng(5)
+    rooms = []
+    for _ in range(150):
+        n, racks = int(rng.integers(1, 13)), int(rng.integers(1, 5))
+        rack = rng.integers(0, racks, n).astype(np.int32)
+        low = rng.integers(0, 4, n)
+        high = low + rng.integers(0, int(rng.choice([3, 10, 10**6])), n)
+        sums = [np.bincount(rack, weights=each, minlength=racks).astype(np.int64) for each in (low, high)]
+        cut = np.sort(rng.random((2, racks)), axis=0) if rng.random() < 0.6 else np.array([[0.0], [1.0]])
+        rack_low, rack_high = (
+            sums[0] + np.floor(cut[0] * (sums[1] - sums[0])).astype(np.int64),
+            sums[0] + np.ceil(cut[1] * (sums[1] - sums[0])).astype(np.int64),
+        )
+        total = int(rng.integers(rack_low.sum(), rack_high.sum() + 1))
+        capacity = rng.choice([1.0, 1 / 3, 2.0, 1.000001, 0.001], n) if rng.random() < 0.5 else np.ones(n)
+        room = Room(capacity, low, high, rack, rack_low, rack_high, total)
+        rooms.append((room, rng.integers(0, 20, n), rng.permutation(n)))
+    early = [found(*room) for room in rooms]
+    monkeypatch.setattr(targets_module, "_first_look", lambda room: 52)
+    assert early == [found(*room) for room in rooms]
