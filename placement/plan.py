@@ -175,6 +175,9 @@ class Replan:
         digest: sha256 over the canonical form of the moves.
         unhealed: the partitions that keep a lost replica until there are more brokers or more room, in canonical order.
         loads: the bytes, where the plan was made by load.
+
+    Raises:
+        InvalidArgumentError: a part is of another type than it must be.
     """
 
     terms: Terms
@@ -192,6 +195,20 @@ class Replan:
     digest: str
     unhealed: tuple[Unhealed, ...] = ()
     loads: LoadReport | None = None
+
+    def __post_init__(self) -> None:
+        """Reject parts that could not be compared: ``verify`` takes plans that anybody made."""
+        kinds = {"terms": Terms, "before": Assignment, "assignment": Assignment, "moves": Moves}
+        kinds |= dict.fromkeys(("replicas_before", "replicas_after", "leaders_before", "leaders_after"), Balance)
+        for name, kind in kinds.items():
+            checks.instance(getattr(self, name), kind, name)
+        for name in ("moved_replicas", "lower_bound", "leader_changes"):
+            checks.whole(getattr(self, name), name, 0, 1 << 62)
+        checks.flag(self.optimal, "optimal")
+        checks.text(self.digest, "digest")
+        checks.instances(self.unhealed, Unhealed, "unhealed")
+        if self.loads is not None:
+            checks.instance(self.loads, LoadReport, "loads")
 
     @property
     def gap(self) -> int:

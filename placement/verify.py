@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from placement import checks
 from placement.digest import digest_of
 from placement.model import NO_BROKER, Broker, Int32Array
 from placement.plan import Replan
+from placement.terms import Leaders, Mode
 from placement.verify_claims import claim_problems, keeping_lost
 from placement.verify_loads import load_problems
 from placement.verify_racks import Members, among, deviation
@@ -82,10 +84,12 @@ def verify(plan: Replan) -> Verification:
     """Check a whole plan: what changes, what must not and what had to, its counts, bytes, claims and its digest.
 
     Raises:
-        InvalidArgumentError: it is no plan.
+        PlacementError: it is no plan, or its parts are not of one another.
     """
-    checks.instance(plan, Replan, "plan")
+    _check_form(plan)
     moves, terms = plan.moves, plan.terms
+    if not any(b.state == "alive" and b.id not in terms.exclude_brokers for b in terms.brokers):
+        return Verification((Violation("there is no broker that could take a replica"),), len(moves))
     change = Change(moves.topics, moves.topic_index, moves.partition, moves.before, moves.after)
     found = list(
         verify_moves(
@@ -105,6 +109,20 @@ def verify(plan: Replan) -> Verification:
     found += _left_lost(plan)
     found += [Violation(problem) for problem in (*claim_problems(plan), *load_problems(plan))]
     return Verification(tuple(found), len(moves))
+
+
+def _check_form(plan: Replan) -> None:
+    """Whether the parts of a plan that anybody may have made can be compared at all."""
+    checks.instance(plan, Replan, "plan")
+    terms, rows = plan.terms, len(plan.before)
+    checks.column(plan.moves.row, "row", most=rows - 1)
+    checks.limit(terms.max_moves, "max_moves")
+    checks.choice(terms.mode, "mode", get_args(Mode))
+    checks.choice(terms.leaders, "leaders", get_args(Leaders))
+    checks.instances(terms.brokers, Broker, "brokers")
+    checks.broker_ids(terms.exclude_brokers, "exclude_brokers")
+    if terms.in_sync is not None:
+        checks.matrix(terms.in_sync, "in_sync", rows)
 
 
 def verify_moves(

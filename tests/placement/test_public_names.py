@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,9 @@ from placement import (
     Moves,
     PartitionLoad,
     PlacementError,
+    Replan,
     ReplicaCounts,
+    Terms,
     WaveLimits,
     assign_consumers,
     extend_adminutils,
@@ -112,6 +114,53 @@ def _moves(**columns: Any) -> Any:
 def _by_load(**columns: Any) -> Any:
     return replan(LAYOUT, BROKERS, loads=Loads(**columns))
 
+
+def _by_terms(**terms: Any) -> Any:
+    return replan(LAYOUT, Terms(**terms))
+
+
+def _sound(**parts: Any) -> Any:
+    found = verify(Replan(**parts))
+    if not found:
+        raise PlacementError(str(found.violations[0])[:250])
+
+
+OPTIONS: dict[str, Any] = {
+    "assignment": LAYOUT,
+    "brokers": BROKERS,
+    "mode": "heal",
+    "max_moves": None,
+    "exclude_topics": (),
+    "exclude_brokers": (),
+    "replication_factors": None,
+    "strict_spread": False,
+    "home": None,
+    "loads": None,
+    "band": None,
+    "max_bytes": None,
+    "keep_off": None,
+    "move_cost": 0,
+    "in_sync": None,
+    "leaders": "even",
+}
+MAY_BE: dict[str, set[str]] = {
+    "assignment": NOTHING,
+    "brokers": NOTHING,
+    "mode": NOTHING,
+    "max_moves": ANY_WHOLE | OPTIONAL,
+    "exclude_topics": NAMES,
+    "exclude_brokers": IDS,
+    "replication_factors": OPTIONAL | {"{}", "{text: 1}"},
+    "strict_spread": FLAG,
+    "home": OPTIONAL,
+    "loads": OPTIONAL,
+    "band": OPTIONAL,
+    "max_bytes": OPTIONAL,
+    "keep_off": OPTIONAL | {"{}"},
+    "move_cost": {"0"},
+    "in_sync": OPTIONAL,
+    "leaders": NOTHING,
+}
 
 ROWS: dict[str, list[Row]] = {
     "Assignment": [
@@ -333,47 +382,30 @@ ROWS: dict[str, list[Row]] = {
             },
         )
     ],
-    "replan": [
+    "Replan": [
         Row(
-            replan,
+            _sound,
+            {field.name: getattr(PLAN, field.name) for field in fields(PLAN)},
             {
-                "assignment": LAYOUT,
-                "brokers": BROKERS,
-                "mode": "heal",
-                "max_moves": None,
-                "exclude_topics": (),
-                "exclude_brokers": (),
-                "replication_factors": None,
-                "strict_spread": False,
-                "home": None,
-                "loads": None,
-                "band": None,
-                "max_bytes": None,
-                "keep_off": None,
-                "move_cost": 0,
-                "in_sync": None,
-                "leaders": "even",
-            },
-            {
-                "assignment": NOTHING,
-                "brokers": NOTHING,
-                "mode": NOTHING,
-                "max_moves": ANY_WHOLE | OPTIONAL,
-                "exclude_topics": NAMES,
-                "exclude_brokers": IDS,
-                "replication_factors": OPTIONAL | {"{}", "{text: 1}"},
-                "strict_spread": FLAG,
-                "home": OPTIONAL,
+                **{field.name: NOTHING for field in fields(PLAN)},
+                "optimal": FLAG,
+                "lower_bound": {"0", "np integer", "np byte"},
+                "leader_changes": {"0"},  # there are none
+                "unhealed": EMPTY,
                 "loads": OPTIONAL,
-                "band": OPTIONAL,
-                "max_bytes": OPTIONAL,
-                "keep_off": OPTIONAL | {"{}"},
-                "move_cost": {"0"},
-                "in_sync": OPTIONAL,
-                "leaders": NOTHING,
             },
+            Replan,
         )
     ],
+    "Terms": [
+        Row(
+            _by_terms,
+            {name: value for name, value in OPTIONS.items() if name != "assignment"},
+            {name: may for name, may in MAY_BE.items() if name != "assignment"},
+            Terms,
+        )
+    ],
+    "replan": [Row(replan, OPTIONS, MAY_BE)],
     "replicas_up": [Row(replicas_up, {"moves": MOVES, "brokers": BROKERS}, {"moves": NOTHING, "brokers": EMPTY})],
     "verify": [Row(verify, {"plan": PLAN}, {"plan": NOTHING})],
     "verify_moves": [
@@ -403,7 +435,7 @@ ROWS: dict[str, list[Row]] = {
     ],
 }
 ANSWERS = {
-    "Balance", "LoadReport", "Move", "Replan", "Terms", "Unhealed", "Verification", "Violation", "Waves",
+    "Balance", "LoadReport", "Move", "Unhealed", "Verification", "Violation", "Waves",
 }  # fmt: skip
 """What functions answer with; nobody hands parts of them in."""
 
@@ -481,3 +513,26 @@ def test_what_is_wrong_inside_is_named() -> None:
         with pytest.raises(PlacementError) as refused:
             call()
         assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"moves": replace(MOVES, row=MOVES.row + 1000)},
+        {"moves": replace(MOVES, row=MOVES.row[::-1].copy())},
+        {"assignment": Assignment.from_topics({"z": [[1]]})},
+        {"before": Assignment.from_rows([])},
+        {"terms": replace(PLAN.terms, brokers=())},
+        {"terms": replace(PLAN.terms, brokers=BROKERS[3:])},
+        {"terms": replace(PLAN.terms, in_sync=LAYOUT.replicas[:1])},
+        {"terms": replace(PLAN.terms, max_moves="1")},
+        {"terms": replace(PLAN.terms, mode=[])},
+        {"terms": replace(PLAN.terms, leaders=None)},
+        {"terms": replace(PLAN.terms, exclude_brokers=[1.5])},
+        {"terms": replace(PLAN.terms, replication_factors={"t": "2"})},
+    ],
+    ids=str,
+)
+def test_parts_that_are_not_of_one_another_are_no_sound_plan(part: dict[str, Any]) -> None:
+    with pytest.raises(PlacementError):
+        _sound(**{field.name: getattr(PLAN, field.name) for field in fields(PLAN)} | part)
