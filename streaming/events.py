@@ -230,7 +230,7 @@ class PlanRolledBack(Event, frozen=True, kw_only=True, tag="plan_rolled_back"):
 
 
 class PlanProgress(Event, frozen=True, kw_only=True, tag="plan_progress"):
-    """What an executor reports while it carries a plan out."""
+    """Progress of a reassignment executor that carries a plan out."""
 
     plan_version: int
     state: Literal["started", "partition_done", "completed", "failed"]
@@ -238,7 +238,7 @@ class PlanProgress(Event, frozen=True, kw_only=True, tag="plan_progress"):
 
 
 class PlanClaimed(Event, frozen=True, kw_only=True, tag="plan_claimed"):
-    """An executor wants to be the only one to carry a plan out, for ``lease_seconds``; 0 gives its claim up."""
+    """A reassignment executor claims a plan for itself alone, for ``lease_seconds``; 0 releases the claim."""
 
     plan_version: int
     claimant: Identifier

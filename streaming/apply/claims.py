@@ -45,7 +45,7 @@ class Claim:
         """Wait for the job to grant the claim; what is to be said where no job answers.
 
         Raises:
-            ApplyError: another executor has the plan, or the job that runs does not answer.
+            ApplyError: somebody else has claimed the plan, or the job that runs does not answer.
         """
         root = self.config.tables.root
         is_sure = "://" not in root

@@ -315,8 +315,8 @@ def _topic_rows(state: ClusterState) -> list[dict[str, Any]]:
 def describe(topic: str | None, cluster: str | None, as_of: str | None, conf: str | None, as_json: bool) -> None:
     """Print what kafka-topics --describe prints: leader, replicas and in-sync replicas of each partition.
 
-    Where a plan is not carried out, as far as executors and observations tell, the line goes on with the replicas that
-    are planned, and the plan's version.
+    Where a plan is not carried out, by progress events and observations, the line goes on with the replicas that are
+    planned, and the plan's version.
 
     \b
     Example:

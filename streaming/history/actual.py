@@ -1,8 +1,8 @@
 """The cluster as it is, beside the cluster as it is planned.
 
-The journal's fold is what is wanted. What is there differs while plans wait to be carried out: a move is a fact once an
-executor has reported it, or a later row of the journal has seen the partition. The newest fact of a partition counts;
-what was planned since then waits.
+The journal's fold is what is wanted. What is there differs while plans wait to be carried out: a move is a fact once a
+progress event has reported it, or a later row of the journal has seen the partition. The newest fact of a partition
+counts; what was planned since then waits.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def actual_state(planned: ClusterState, plans: pa.Table, reports: pa.Table) -> A
     Args:
         planned: the fold of the versions.
         plans: ``COLUMNS`` of the versions, in their order.
-        reports: what executors had reported by then: ``plan_version``, ``state`` and ``details``.
+        reports: progress events by then: ``plan_version``, ``state`` and ``details``.
     """
     table = kept(plans, pc.or_(in_effect(plans), is_in(plans["kind"], (*_DRIFTED, *_RESTORING))))
     moves = flat_moves(table)
@@ -92,7 +92,7 @@ def actual_state(planned: ClusterState, plans: pa.Table, reports: pa.Table) -> A
 
 
 def _made(moves: FlatMoves, rows: NDArray[np.intp], reports: pa.Table) -> NDArray[np.intp]:
-    """Those of the rows that an executor reported as done: with their version, or one by one."""
+    """Those of the rows that were reported as done: with their version, or one by one."""
     completed = set(reports.filter(pc.equal(reports["state"], "completed"))["plan_version"].to_pylist())
     whole = np.isin(moves.version[rows], list(completed))
     open_versions = pa.array(np.unique(moves.version[rows[~whole]]), pa.int64())

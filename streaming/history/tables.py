@@ -1,4 +1,4 @@
-"""The tables without Spark: what commands, executors and people read. Needs no JVM."""
+"""The tables without Spark: what commands, reassignment executors and people read. Needs no JVM."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class History:
         return set(reports.filter(done)["plan_version"].to_pylist())
 
     def standings(self, cluster: str | None = None) -> dict[tuple[str, int], Standing]:
-        """How far executors have come, by cluster and plan version; plans without a report are left out."""
+        """Progress by cluster and plan version; plans without a progress event are left out."""
         found: dict[tuple[str, int], Standing] = {}
         for row in self._reports(cluster).sort_by("occurred_at").to_pylist():
             key = row["cluster_id"], row["plan_version"]
@@ -206,7 +206,7 @@ class History:
         return found
 
     def actual(self, cluster: str, as_of: int | datetime | None = None) -> Actual:
-        """The cluster as it was then, as far as executors and observations tell, and what waited to be carried out.
+        """The cluster as it was then, by progress events and observations, and what waited to be carried out.
 
         Raises:
             HistoryError: as :meth:`state`.
@@ -245,7 +245,7 @@ class History:
         return max(found, key=lambda event: event.occurred_at).kafka_cluster_id if found else None
 
     def _reports(self, cluster: str | None) -> pa.Table:
-        """What executors reported."""
+        """The progress events."""
         if not self.has(PROGRESS):
             return PROGRESS.schema.empty_table()
         columns = ["cluster_id", "plan_version", "state", "occurred_at", "details"]

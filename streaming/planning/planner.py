@@ -102,7 +102,7 @@ class ClusterPlanner:
 
     Attributes:
         versions: the plan versions made so far, oldest first.
-        progress: reports of executors, to be kept in ``plan_progress``.
+        progress: progress events, to be kept in ``plan_progress``.
         passing: until when deadlines are passing right now; still there where that failed.
     """
 

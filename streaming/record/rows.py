@@ -147,7 +147,7 @@ def quarantine_to_arrow(events: Sequence[EventRecord], app_id: str, batch_id: in
 
 
 def progress_to_arrow(reports: Sequence[PlanProgress], app_id: str, batch_id: int) -> pa.Table:
-    """Reports of executors, ready to append to ``plan_progress``."""
+    """Progress events, ready to append to ``plan_progress``."""
     rows = [
         {
             "cluster_id": report.cluster_id,

@@ -166,7 +166,7 @@ def _padded(replicas: np.ndarray, width: int) -> np.ndarray:
 
 
 def preferred_election_requested(state: ClusterState, event: PreferredElectionRequested) -> Answer:
-    """Ask executors to elect the preferred leaders that are live; no data moves.
+    """Request a preferred leader election for those that are live; no data moves.
 
     Raises:
         RejectedEvent: a topic is not known.

@@ -1,4 +1,4 @@
-"""Who may carry a plan out: one executor at a time, for as long as its lease lasts."""
+"""Who may carry a plan out: one reassignment executor at a time, for as long as its lease lasts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from streaming.planning.state import ClusterState, History
 
 
 def plan_claimed(state: ClusterState, event: PlanClaimed, history: History) -> Answer:
-    """Let an executor have a plan, prolong its lease, or take its claim back.
+    """Grant a claim on a plan, renew its lease, or release it.
 
     Time is what the claims say, so that the answer is the same whenever it is worked out.
 
     Raises:
-        RejectedEvent: there is no such version, it is not in effect, or another executor has it.
+        RejectedEvent: there is no such version, it is not in effect, or somebody else has claimed it.
     """
     name = f"version {event.plan_version}"
     version = history(state.cluster_id, event.plan_version) if 0 < event.plan_version <= state.version else None
