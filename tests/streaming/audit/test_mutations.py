@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,11 +16,13 @@ from deltalake import DeltaTable, write_deltalake
 
 from streaming.audit.journal import verify_clusters
 from streaming.history.tables import History
+from streaming.planning.batch import BatchResult
 from streaming.record.moves import digest
 from streaming.record.rows import progress_to_arrow, versions_from_arrow
 from streaming.record.schemas import PLANS, PROGRESS, QUARANTINE, Table
 from streaming.record.seal import seal_of
 from tests.events_for import T0
+from tests.model.faults import Faults, faulty
 from tests.streaming.audit.test_rederive import BY_LOAD, CONF
 from tests.streaming.driving import Driver
 from tests.streaming.writing import write_batches
@@ -204,3 +207,59 @@ def test_rows_that_are_dropped_or_swapped(root: Path, tmp_path: Path, sealed: bo
         swapped = [rows[i + 1] | {"plan_version": i + 1}, rows[i] | {"plan_version": i + 2}]
         assert noticed(root, PLANS, seal([*rows[:i], *swapped, *rows[i + 2 :]]), tmp_path / f"swapped {i}")
     assert not noticed(root, PLANS, rows[:-1], tmp_path / "cut short")
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The kinds of versions that the other history does not have, those that record a fault among them."""
+    driver = Driver('[policy]\non_drift = "restore"\napproval = ["rebalance"]\n')
+
+    def seen(minute: float, *replicas: int) -> bytes:
+        row = {"topic": "t", "partition": 0, "replicas": replicas, "leader": replicas[0], "isr": replicas}
+        return driver.event("assignment_observed", partitions=[row], minute=minute)
+
+    def one(kind: str, minute: float, **fields: Any) -> BatchResult:
+        return driver.batch(driver.event(kind, minute=minute, **fields), minute=minute)
+
+    batches = [
+        driver.racks({"a": [1, 3], "b": [2, 4]}),
+        one("topic_created", 1, topic="t", replica_assignment={0: [1, 2], 1: [2, 1]}),
+        *(driver.batch(seen(minute, *row), minute=minute) for minute, row in ((2, (1, 2)), (3, (4, 2)), (4, (1, 2)))),
+        one("plan_claimed", 5, plan_version=4, claimant="a", lease_seconds=60),
+        one("broker_left", 6, broker_id=1, reason="decommissioned"),
+        one("broker_joined", 7, broker_id=1, rack="a"),
+        one("rebalance_requested", 8),
+    ]
+    last = driver.journal[-1]
+    batches.append(one("plan_rejected", 9, plan_version=last.plan_version, digest=last.digest))
+    lines = [driver.event("topic_created", event_id=name, topic=name, minute=10) for name in ("poison", "after")]
+    with faulty(Faults(events={"poison"})):
+        batches.append(driver.batch(*lines, minute=10))
+        batches.append(driver.batch(driver.event("cluster_resumed", minute=11), *lines, minute=11))
+    with faulty(Faults(time=True)):
+        batches += [one("broker_left", 12, broker_id=4, reason="failed"), driver.batch(minute=60)]
+    batches.append(one("cluster_resumed", 61))
+    folder = tmp_path_factory.mktemp("stopped")
+    write_batches(folder, *batches)
+    write_deltalake(folder / "plan_progress", pa.table([[] for _ in PROGRESS.schema], PROGRESS.schema))
+    return folder
+
+
+def test_in_versions_of_other_kinds_a_change_with_new_seals_is_noticed_or_named(stopped: Path, tmp_path: Path) -> None:
+    """A sample of all fields of all versions; of what stopped a cluster the page says in words what is a fact."""
+    rows, facts = rows_of(stopped, PLANS), {("stop", "cause"), ("stop", "load_deadline")}
+    assert {row["kind"] for row in rows} >= {"restore", "drift", "claim", "heal", "rejection", "stop", "resume"}
+    named = listed("A change by hand", PLANS) | listed("A change with new seals", PLANS)
+    changes = [
+        (at, ".".join(path), new)
+        for path, kind in fields(PLANS)
+        if ".".join(path) not in named
+        for at, row in enumerate(rows)
+        if (new := changed(row, path, kind, null=False)) is not None
+    ]
+    missed = set()
+    for number, (at, name, row) in enumerate(Random(1).sample(changes, 60)):
+        new = resealed([*rows[:at], row, *rows[at + 1 :]])
+        if new != rows and not noticed(stopped, PLANS, new, tmp_path / str(number)):
+            missed.add((rows[at]["kind"], name))
+    assert missed <= facts
