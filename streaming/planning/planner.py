@@ -328,6 +328,8 @@ class ClusterPlanner:
 
     def suspect(self, line: Line, fault: str) -> None:
         """Hold the line that has stopped the cluster."""
+        assert line.event is not None
+        self.state.suspects.add(line.event.event_id)  # it may come again in this batch, after a resume
         self._refused.append(record(line, "rejected", f"{SUSPECT}{fault}"))
 
     def set_aside(self, line: Line, fault: str) -> None:

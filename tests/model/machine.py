@@ -188,7 +188,7 @@ class Machine:
         """What was just planned is planned no further."""
         state, last = self.state(name), self.clusters[name].journal[-1][1]
         policy = self.config.policy_for(name)
-        if last.kind == "heal" and last.effective:
+        if last.kind == "heal" and last.approval == "not_required":  # since a proposal, policy may have changed
             again = heal(state, policy, "again", ())
             must(again.kind == "membership" or not again.moves, f"a heal is healed again: {again.cause} {_told(again)}")
         if last.kind == "rebalance" and not policy.max_moves and not policy.loads.max_bytes and _unlimited(last):

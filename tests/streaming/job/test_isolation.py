@@ -100,6 +100,13 @@ def test_a_fault_that_time_brings_stops_the_cluster_too(faulty: Driver, monkeypa
     assert not faulty.batch(minute=100).versions
 
 
+def test_a_line_that_comes_again_in_the_batch_that_resumes_its_cluster_is_set_aside(faulty: Driver) -> None:
+    poison, after = created(faulty, "poison"), created(faulty, "after")
+    result = faulty.batch(poison, faulty.event("cluster_resumed", minute=2), poison, after)
+    assert [v.kind for v in result.versions] == ["stop", "resume", "topics"]
+    assert [event.reason[:10] for event in result.unplanned] == ["held: it s", "set aside:"]
+
+
 def test_a_line_that_fails_again_is_set_aside_and_the_held_ones_are_taken(
     faulty: Driver, caplog: pytest.LogCaptureFixture
 ) -> None:
