@@ -193,7 +193,7 @@ class Model:
             must(record.outcome == "duplicate", f"{what}; it was known")
             return
         must(record.outcome != "duplicate", f"{what}; it is new")
-        poisoned = name in faults.events
+        poisoned = faults.at(event)
         if reason.startswith(SUSPECT):
             must(poisoned and not self.holding and name not in self.suspects, what)
             self.suspects.add(name)
