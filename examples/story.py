@@ -19,8 +19,8 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from streaming.cli.render import draw, plan_table
-from streaming.cli.watching import event_line, version_line
+from streaming.cli.screens.render import draw, plan_table
+from streaming.cli.screens.watching import event_line, version_line
 from streaming.config import Config, load_config
 from streaming.errors import HistoryError, StreamingError
 from streaming.history.tables import History

@@ -19,8 +19,8 @@ from rich.text import Text
 
 from examples.local_kafka import LocalKafka
 from examples.story import Story, screen
-from streaming.cli.render import draw, plan_table
-from streaming.cli.watching import version_line
+from streaming.cli.screens.render import draw, plan_table
+from streaming.cli.screens.watching import version_line
 from streaming.collect.collector import Collector, watch
 from streaming.collect.telling import told
 from streaming.config import load_config

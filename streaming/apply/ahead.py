@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from placement import WaveLimits
-from streaming.apply.cluster import Cluster
+from streaming.apply.journal.tasks import Place, Task
+from streaming.apply.kafka.cluster import Cluster
+from streaming.apply.kafka.seen import Seen
+from streaming.apply.kafka.throttles import with_throttles
 from streaming.apply.planning import steps_of
-from streaming.apply.seen import Seen
 from streaming.apply.steps import Refuse, Step, Unthrottle, outcome
-from streaming.apply.tasks import Place, Task
-from streaming.apply.throttles import with_throttles
 
 _SECOND_LOOK: Final = 1.0
 """Seconds after which a cluster that does not fit is looked at again: a broker hears of the newest move a bit late."""

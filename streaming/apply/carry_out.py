@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, assert_never
 
-from streaming.apply.cluster import Cluster
 from streaming.apply.explain import counted, headline, not_moved, places_text
 from streaming.apply.fates import fate_of
+from streaming.apply.journal.reports import Reports
+from streaming.apply.journal.tasks import Place, Replicas, Task
+from streaming.apply.kafka.cluster import Cluster
+from streaming.apply.kafka.throttles import throttle, unthrottle
 from streaming.apply.progress import Progress
-from streaming.apply.reports import Reports
 from streaming.apply.steps import (
     AddPartitions,
     Cancel,
@@ -30,8 +32,6 @@ from streaming.apply.steps import (
     Throttle,
     Unthrottle,
 )
-from streaming.apply.tasks import Place, Replicas, Task
-from streaming.apply.throttles import throttle, unthrottle
 from streaming.apply.watching import StoppedError, watch
 from streaming.errors import ApplyError, ClusterError, IncompleteError, RefusedError, StreamingError
 

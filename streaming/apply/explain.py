@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, assert_never
 
 from streaming.amounts import bytes_text
+from streaming.apply.journal.tasks import Place, Replicas
 from streaming.apply.steps import (
     AddPartitions,
     Cancel,
@@ -20,7 +21,6 @@ from streaming.apply.steps import (
     Throttle,
     Unthrottle,
 )
-from streaming.apply.tasks import Place, Replicas
 
 _NAMED: Final = 5
 

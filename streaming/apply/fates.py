@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from streaming.apply.seen import Seen
+from streaming.apply.kafka.seen import Seen
 from streaming.apply.steps import Move
 from streaming.kafka.snapshot import Partition
 

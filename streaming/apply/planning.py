@@ -17,7 +17,8 @@ import numpy as np
 
 from placement import Moves, WaveLimits, in_waves
 from placement.model import NO_BROKER, Int32Array
-from streaming.apply.seen import Seen, settled
+from streaming.apply.journal.tasks import PartitionTask, Place, Replicas, Task
+from streaming.apply.kafka.seen import Seen, settled
 from streaming.apply.steps import (
     AddPartitions,
     Cancel,
@@ -32,7 +33,6 @@ from streaming.apply.steps import (
     Throttle,
     Unthrottle,
 )
-from streaming.apply.tasks import PartitionTask, Place, Replicas, Task
 from streaming.kafka.snapshot import Partition
 from streaming.record.moves import ANY_LOG_DIR
 

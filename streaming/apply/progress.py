@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from streaming.amounts import bytes_text
-from streaming.apply.cluster import Cluster
 from streaming.apply.explain import counted
-from streaming.apply.seen import Seen
+from streaming.apply.journal.tasks import Place
+from streaming.apply.kafka.cluster import Cluster
+from streaming.apply.kafka.seen import Seen
 from streaming.apply.steps import Move, MoveWave
-from streaming.apply.tasks import Place
 
 Amounts = Mapping[tuple[int, Place], int]
 """Bytes or offsets by broker and partition."""

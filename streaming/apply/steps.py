@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from streaming.apply.seen import Seen
-from streaming.apply.tasks import Place, Replicas
+from streaming.apply.journal.tasks import Place, Replicas
+from streaming.apply.kafka.seen import Seen
 from streaming.kafka.snapshot import Partition
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from streaming.apply.cluster import Cluster
 from streaming.apply.fates import fate_of
+from streaming.apply.journal.tasks import Place
+from streaming.apply.kafka.cluster import Cluster
+from streaming.apply.kafka.seen import Seen
 from streaming.apply.progress import Pace, Progress, measure
-from streaming.apply.seen import Seen
 from streaming.apply.steps import Move, MoveWave
-from streaming.apply.tasks import Place
 
 POLL: Final = 0.3
 """Seconds between two looks at the cluster."""

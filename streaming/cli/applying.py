@@ -18,8 +18,8 @@ from streaming.errors import IncompleteError, RefusedError
 if TYPE_CHECKING:
     from streaming.apply.ahead import Bounds
     from streaming.apply.carry_out import Screen
-    from streaming.apply.cluster import Cluster
-    from streaming.apply.tasks import Task
+    from streaming.apply.journal.tasks import Task
+    from streaming.apply.kafka.cluster import Cluster
     from streaming.config import Config
 
 NOTHING: Final = "nothing is left to do"
@@ -75,9 +75,9 @@ def apply(
     # What Kafka's client has to say of brokers that come and go is said by the steps, once.
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     from streaming.apply.ahead import Bounds
-    from streaming.apply.cluster import Cluster
-    from streaming.apply.recorded import check_identity, read_tasks
-    from streaming.cli.screens import progress_screen
+    from streaming.apply.journal.recorded import check_identity, read_tasks
+    from streaming.apply.kafka.cluster import Cluster
+    from streaming.cli.screens.progress import progress_screen
     from streaming.guard import only_executor
     from streaming.history.tables import History
     from streaming.kafka.connection import Connection
@@ -134,10 +134,10 @@ def _carry_out(
     """Do the steps of one task after the other; those that do not fit the cluster do not hold up the others."""
     from streaming.apply.ahead import leftovers, look, steps_on
     from streaming.apply.carry_out import Run
-    from streaming.apply.claims import Claim
     from streaming.apply.explain import headline
-    from streaming.apply.reports import Reports
-    from streaming.apply.throttles import unthrottle
+    from streaming.apply.journal.claims import Claim
+    from streaming.apply.journal.reports import Reports
+    from streaming.apply.kafka.throttles import unthrottle
 
     seen, idle, refused, overtaken = look(real, tasks), True, list[RefusedError](), list[Run]()
     for number, task in enumerate(tasks, start=1):

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from streaming.cli.main import conf_option, json_option
-from streaming.cli.render import print_json, print_table
-from streaming.cli.working import working
+from streaming.cli.screens.render import print_json, print_table
+from streaming.cli.screens.working import working
 from streaming.config import load_config
 from streaming.history.changes import Difference, difference, partition_changes
 from streaming.history.tables import History, parse_as_of
@@ -136,7 +136,7 @@ def report(cluster: str, version: int | None, out: str, conf: str | None) -> Non
     Example:
       replica-planner report east --version 4 --out report.html
     """
-    from streaming.cli.offline import write_text
+    from streaming.cli.offline.offline import write_text
     from streaming.report import write_report
 
     history = History(load_config(conf).tables.root)

@@ -11,7 +11,7 @@ import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.cli.working import working
+from streaming.cli.screens.working import working
 from streaming.events import Line
 from streaming.guard import writer_of
 from streaming.history.pruning import Span
@@ -98,7 +98,7 @@ def _say_versions(root: str, cluster: str, numbers: Sequence[int]) -> None:
     """What the versions that record the lines decided, what was left and why, and where the cluster is with them."""
     if not numbers:
         return
-    from streaming.cli.watching import version_line
+    from streaming.cli.screens.watching import version_line
 
     for version in History(root).headlines(cluster):
         if version.plan_version in sorted(set(numbers))[-_SHOWN:]:

@@ -39,7 +39,7 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
       replica-planner collect --bootstrap-server localhost:9092 --cluster east --once
     """
     config = load_config(conf)
-    from streaming.cli.watching import say
+    from streaming.cli.screens.watching import say
     from streaming.collect.collector import Collector, hidden_text, watch
     from streaming.collect.load_watch import LoadWatch
     from streaming.kafka.connection import Connection

@@ -10,7 +10,7 @@ import click
 
 from streaming.amounts import duration_text
 from streaming.cli.main import conf_option, json_option
-from streaming.cli.render import print_json
+from streaming.cli.screens.render import print_json
 from streaming.config import Config, load_config
 from streaming.errors import HistoryError, InputError
 from streaming.guard import writer_of

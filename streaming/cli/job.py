@@ -35,7 +35,7 @@ def run(conf: str | None, once: bool) -> None:
       replica-planner run --once --conf conf/local.toml
     """
     config = load_config(conf)
-    from streaming.cli.watching import report_batch, say
+    from streaming.cli.screens.watching import report_batch, say
     from streaming.job.query import run_job
     from streaming.monitoring.logs import log_to_screen
 

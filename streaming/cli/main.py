@@ -27,13 +27,13 @@ _COMMANDS: Final = {
     "diff": "streaming.cli.audit",
     "report": "streaming.cli.audit",
     "events": "streaming.cli.reading",
-    "place": "streaming.cli.offline",
-    "replan": "streaming.cli.offline",
+    "place": "streaming.cli.offline.offline",
+    "replan": "streaming.cli.offline.offline",
     "verify": "streaming.cli.verifying",
     "seals": "streaming.cli.verifying",
-    "generate": "streaming.cli.groups",
-    "partition": "streaming.cli.groups",
-    "assign": "streaming.cli.groups",
+    "generate": "streaming.cli.offline.groups",
+    "partition": "streaming.cli.offline.groups",
+    "assign": "streaming.cli.offline.groups",
 }
 
 _SPARK: Final = ("pyspark", "delta", "pandas")
@@ -91,7 +91,7 @@ class LazyGroup(click.Group):
         except click.UsageError as error:
             raise BadUsage(error) from None
         except (StreamingError, PlacementError) as error:
-            from streaming.cli.render import on_one_line
+            from streaming.cli.screens.render import on_one_line
 
             click.echo(f"replica-planner: {on_one_line(str(error))}", err=True)
             ctx.exit(2)

@@ -9,8 +9,8 @@ import numpy as np
 
 from placement.model import NO_BROKER
 from streaming.cli.main import conf_option, json_option
-from streaming.cli.render import plan_table, print_json, print_table, version_numbers
-from streaming.cli.weights import broker_loads, bytes_of_moves, load_table
+from streaming.cli.screens.render import plan_table, print_json, print_table, version_numbers
+from streaming.cli.screens.weights import broker_loads, bytes_of_moves, load_table
 from streaming.config import load_config
 from streaming.events import Outcome
 from streaming.history.actual import Actual
@@ -131,7 +131,7 @@ def _unhealed(history: History, plan: PlanVersion) -> list[dict[str, Any]]:
 
 
 def _check_carried_out(history: History, plan: PlanVersion) -> None:
-    from streaming.apply.recorded import read_tasks
+    from streaming.apply.journal.recorded import read_tasks
     from streaming.errors import ApplyError
 
     try:

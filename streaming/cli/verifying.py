@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from streaming.cli.main import conf_option, json_option
-from streaming.cli.working import working
+from streaming.cli.screens.working import working
 from streaming.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def verify(
     elif missing:
         raise click.UsageError(f"{missing[0]} is missing: a plan in files needs --plan, --current and --brokers")
     else:
-        from streaming.cli.offline import check_plan
+        from streaming.cli.offline.offline import check_plan
 
         check_plan(str(plan_file), str(current_file), str(brokers_file), partial=partial, as_json=as_json)
 
@@ -108,7 +108,7 @@ def _kept_in(path: str) -> list[Kept]:
         InputError: a line is none; names file, line and reason.
     """
     from streaming.audit.kept import Kept
-    from streaming.cli.offline import read_text
+    from streaming.cli.offline.offline import read_text
 
     found = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource
 
-from streaming.apply.throttles import RATES, REPLICAS
+from streaming.apply.kafka.throttles import RATES, REPLICAS
 from streaming.cli.main import cli
 from streaming.record.version import PlanVersion
 from tests.live_kafka.cluster import RACKS, wait_until

@@ -12,9 +12,9 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from examples.local_kafka import LocalKafka
-from streaming.apply.cluster import Cluster
+from streaming.apply.kafka.cluster import Cluster
+from streaming.apply.kafka.throttles import throttle
 from streaming.apply.steps import Move, Throttle
-from streaming.apply.throttles import throttle
 from streaming.config import Kafka
 from streaming.kafka.connection import Connection
 from streaming.record.version import PlanVersion

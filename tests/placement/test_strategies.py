@@ -19,7 +19,7 @@ from placement import (
 )
 from placement.model import Int32Array
 from placement.strategies import STRATEGIES, Request
-from streaming.cli.offline import place
+from streaming.cli.offline.offline import place
 from streaming.config import Policy
 from streaming.events import TopicCreated
 

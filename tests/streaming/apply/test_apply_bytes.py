@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from placement import WaveLimits
+from streaming.apply.journal.tasks import Task, task_of, tasks_of
+from streaming.apply.kafka.seen import Seen
 from streaming.apply.planning import steps_of
-from streaming.apply.seen import Seen
 from streaming.apply.steps import MoveWave, Step
-from streaming.apply.tasks import Task, task_of, tasks_of
 from tests.streaming.apply.test_apply_planning import seen, task, text
 from tests.streaming.driving import Driver
 

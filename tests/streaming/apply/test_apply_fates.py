@@ -6,8 +6,8 @@ import pytest
 
 from streaming.apply.explain import not_moved
 from streaming.apply.fates import Fate, fate_of
+from streaming.apply.kafka.seen import Seen
 from streaming.apply.progress import Pace, Progress
-from streaming.apply.seen import Seen
 from streaming.apply.steps import Move
 from streaming.kafka.snapshot import Partition
 

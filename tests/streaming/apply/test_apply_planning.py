@@ -11,10 +11,10 @@ import pytest
 
 from placement import WaveLimits
 from streaming.apply.explain import explain
+from streaming.apply.journal.tasks import PartitionTask, Task, task_of
+from streaming.apply.kafka.seen import Seen
 from streaming.apply.planning import steps_of
-from streaming.apply.seen import Seen
 from streaming.apply.steps import Step, outcome
-from streaming.apply.tasks import PartitionTask, Task, task_of
 from streaming.kafka.snapshot import Partition
 from streaming.record.version import PlanVersion
 from tests.streaming.driving import Driver

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from deltalake import write_deltalake
 
-from streaming.apply.recorded import check_identity, read_tasks
+from streaming.apply.journal.recorded import check_identity, read_tasks
 from streaming.cli.main import cli
 from streaming.errors import ApplyError
 from streaming.history.tables import History

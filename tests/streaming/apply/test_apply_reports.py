@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streaming.apply.reports import Reports
+from streaming.apply.journal.reports import Reports
 from streaming.config import FilesSource
 from streaming.events import PlanProgress, decode
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from streaming.apply.journal.tasks import Task, check_may_start, task_of, tasks_of, waiting
+from streaming.apply.kafka.seen import Seen
 from streaming.apply.planning import steps_of
-from streaming.apply.seen import Seen
-from streaming.apply.tasks import Task, check_may_start, task_of, tasks_of, waiting
 from streaming.errors import ApplyError
 from streaming.kafka.snapshot import Partition
 from tests.streaming.driving import Driver

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from streaming.apply.claims import Claim
+from streaming.apply.journal.claims import Claim
 from streaming.cli.main import cli
 from streaming.errors import ApplyError, JobError
 from streaming.guard import only_executor, only_writer

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
-from streaming.cli.drawing import drawn
+from streaming.cli.screens.drawing import drawn
 from streaming.record.rows import versions_to_arrow
 from tests.streaming.driving import Driver
 

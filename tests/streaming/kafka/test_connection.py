@@ -16,7 +16,7 @@ from kafka.errors import (
     UnsupportedSaslMechanismError,
 )
 
-from streaming.apply.cluster import _refusal
+from streaming.apply.kafka.cluster import _refusal
 from streaming.config import Kafka, KafkaSource, parse_config
 from streaming.errors import ClusterError, ConfigError
 from streaming.kafka.connection import PASSWORD_VARIABLE, Connection, Secret, reason_of

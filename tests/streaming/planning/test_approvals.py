@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.apply.tasks import fate_of_proposal
+from streaming.apply.journal.tasks import fate_of_proposal
 from tests.streaming.driving import RACKS, Driver, outcomes, reasons
 
 

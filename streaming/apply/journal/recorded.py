@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streaming.apply.tasks import Task, check_may_start, check_not_stopped, task_of, tasks_of, waiting
+from streaming.apply.journal.tasks import Task, check_may_start, check_not_stopped, task_of, tasks_of, waiting
 from streaming.errors import ApplyError
 from streaming.history.tables import History
 from streaming.planning.soundness import check_version

@@ -21,7 +21,7 @@ from placement.kafka.reassignment_json import reassignment_json, reassignment_wi
 from placement.model import NO_BROKER
 from placement.plan import Moves
 from placement.strategies import STRATEGIES, Request
-from streaming.cli.working import working
+from streaming.cli.screens.working import working
 from streaming.errors import InputError
 
 Document = TypeVar("Document", dict[str, Any], list[Any])
@@ -195,7 +195,7 @@ def replan(
     """
     from placement import replan as plan_moves
     from placement import verify as check
-    from streaming.cli.loads import read_loads
+    from streaming.cli.offline.loads import read_loads
     from streaming.planning.decisions.decision import unhealed_text
 
     with working("planning"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from streaming.apply.tasks import Place, Replicas
+from streaming.apply.journal.tasks import Place, Replicas
 from streaming.kafka.snapshot import Partition, Snapshot
 
 

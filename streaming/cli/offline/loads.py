@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from placement import Assignment, Limits, Loads, LogDir, PartitionLoad, PlacementError
-from streaming.cli.offline import read_json
+from streaming.cli.offline.offline import read_json
 from streaming.errors import InputError
 
 _PARTITION = {"topic": str, "partition": int, "size": int, "bytes_in": int, "bytes_out": int}

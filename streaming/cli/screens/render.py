@@ -45,7 +45,7 @@ def on_one_line(text: str) -> str:
 
 def draw(console: Console, data: TableData) -> None:
     """The same as a table that fits the console."""
-    from streaming.cli.drawing import drawn
+    from streaming.cli.screens.drawing import drawn
 
     console.print()
     console.print(drawn(*data, console.width), soft_wrap=True)

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 from kafka.admin import AlterConfigOp
 
-from streaming.apply.cluster import Cluster
-from streaming.apply.seen import Seen
+from streaming.apply.kafka.cluster import Cluster
+from streaming.apply.kafka.seen import Seen
 from streaming.apply.steps import Move, Throttle
 from streaming.errors import ClusterError
 

@@ -21,8 +21,8 @@ from kafka.errors import (
     for_code,
 )
 
-from streaming.apply.seen import Seen, seen_in
-from streaming.apply.tasks import Place, Replicas
+from streaming.apply.journal.tasks import Place, Replicas
+from streaming.apply.kafka.seen import Seen, seen_in
 from streaming.errors import ClusterError
 from streaming.kafka.connection import Connection, reason_of
 from streaming.kafka.offsets import read_offsets

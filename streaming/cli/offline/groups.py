@@ -15,7 +15,7 @@ from placement.kafka.generate import PROPOSERS
 from placement.kafka.generate import generate as generate_proposal
 from placement.kafka.key_skew import key_skew, skew_chart, skew_table
 from streaming.cli.main import json_option
-from streaming.cli.offline import read_assignment, read_brokers, read_json, read_text
+from streaming.cli.offline.offline import read_assignment, read_brokers, read_json, read_text
 from streaming.errors import InputError
 
 ASSIGNORS = click.Choice(["range", "roundrobin", "sticky", "cooperative-sticky"])

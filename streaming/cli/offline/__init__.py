@@ -1,0 +1,1 @@
+"""Commands that need no tables: plans, placements, partitions and assignments of files."""

@@ -1,0 +1,1 @@
+"""What commands show: tables, progress and charts, on a terminal or piped."""
