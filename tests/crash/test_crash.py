@@ -43,8 +43,9 @@ BATCH = 2
 """The batch that is struck: it appends to plan_progress, to quarantine and to the journal."""
 
 
-def job_in(folder: Path) -> JobFolder:
+def job_in(folder: Path, spark: SparkSession) -> JobFolder:
     job = JobFolder(folder, policy="approval = []", source="max_files_per_trigger = 1")
+    job.prepare(spark)
     for lines in FILES:
         job.send(*lines)
     return job
@@ -52,7 +53,7 @@ def job_in(folder: Path) -> JobFolder:
 
 @pytest.fixture(scope="module")
 def undisturbed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> JobFolder:
-    job = job_in(tmp_path_factory.mktemp("undisturbed"))
+    job = job_in(tmp_path_factory.mktemp("undisturbed"), spark)
     job.run(spark)
     return job
 
@@ -124,7 +125,7 @@ def test_the_undisturbed_run_takes_every_kind_of_write(spark: SparkSession, undi
 def test_killed_around_the_journal(
     spark: SparkSession, tmp_path: Path, undisturbed: JobFolder, point: str, in_journal: bool, half: set[str]
 ) -> None:
-    job = job_in(tmp_path / "job")
+    job = job_in(tmp_path / "job", spark)
     kill_at(point, job, tmp_path)
     assert last_batch(job, "quarantine") == last_batch(job, "plan_progress") == BATCH
     assert (last_batch(job, "plans") == BATCH) == in_journal
@@ -139,7 +140,7 @@ def test_killed_around_the_journal(
 def test_killed_around_the_note_of_what_a_batch_reads(
     spark: SparkSession, tmp_path: Path, undisturbed: JobFolder, point: str
 ) -> None:
-    job = job_in(tmp_path / "job")
+    job = job_in(tmp_path / "job", spark)
     kill_at(point, job, tmp_path)
     assert last_batch(job, "quarantine") == last_commit(job) == BATCH - 1
     noted = (job.checkpoint / "files.jsonl").read_bytes()
@@ -153,7 +154,7 @@ def test_killed_around_the_note_of_what_a_batch_reads(
 def test_killed_inside_the_write_of_a_projection(
     spark: SparkSession, tmp_path: Path, undisturbed: JobFolder, table: str
 ) -> None:
-    job = job_in(tmp_path / "job")
+    job = job_in(tmp_path / "job", spark)
     kill_at(f"inside_{table}", job, tmp_path)
     assert table in half_written(job)
     job.run(spark)
@@ -162,7 +163,7 @@ def test_killed_inside_the_write_of_a_projection(
 
 
 def test_killed_between_the_projections(spark: SparkSession, tmp_path: Path, undisturbed: JobFolder) -> None:
-    job = job_in(tmp_path / "job")
+    job = job_in(tmp_path / "job", spark)
     kill_at("between_projections", job, tmp_path)
     reached = {name: max(row["plan_version"] for row in job.rows(name)) for name in ("brokers", "assignments")}
     assert reached["brokers"] > reached["assignments"] > 0
@@ -175,7 +176,7 @@ def test_a_jvm_that_outlives_python_keeps_a_second_job_out(
     spark: SparkSession, tmp_path: Path, undisturbed: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python is killed while the JVM is in the middle of the journal's commit, and stands still there."""
-    job = job_in(tmp_path / "job")
+    job = job_in(tmp_path / "job", spark)
     kill_at("orphan_jvm", job, tmp_path)
     jvm = int((job.conf.parent / "jvm").read_text())
     try:
