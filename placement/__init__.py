@@ -34,7 +34,7 @@ from placement.plan import Balance, Move, Moves, Replan, Unhealed
 from placement.replanning.replan import replan
 from placement.replica_counts import ReplicaCounts
 from placement.terms import Terms
-from placement.verify import Change, Verification, Violation, verify, verify_moves
+from placement.verification.verify import Change, Verification, Violation, verify, verify_moves
 from placement.waves.cut import WaveLimits, Waves, in_waves, replicas_up
 
 Load = ReplicaCounts  # what it was called; load is bytes and rates

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from streaming.cli.main import conf_option, json_option
-from streaming.cli.screens.render import print_json, print_table
+from streaming.cli.screens.render import print_json, print_line, print_table
 from streaming.cli.screens.working import working
 from streaming.config import load_config
 from streaming.history.changes import Difference, difference, partition_changes
@@ -99,7 +99,7 @@ def _document(found: Difference) -> dict[str, Any]:
 def _show(found: Difference) -> None:
     appeared = sum(not p.before for p in found.partitions)
     gone = sum(not p.after for p in found.partitions)
-    click.echo(
+    print_line(
         f"{found.cluster_id} from version {found.first} to version {found.second}: "
         f"{len(found.partitions) - appeared - gone} partitions changed ({found.moved_replicas} replicas moved, "
         f"{found.leader_changes} preferred leaders changed), {appeared} appeared, {gone} gone"
@@ -107,7 +107,7 @@ def _show(found: Difference) -> None:
     for old, new in found.brokers:
         known = new or old
         assert known is not None
-        click.echo(f"broker {known.broker_id}: {_broker(old)} → {_broker(new)}")
+        print_line(f"broker {known.broker_id}: {_broker(old)} → {_broker(new)}")
     if found.partitions:
         rows = [
             [p.topic, str(p.partition), _ids(p.before), _ids(p.after), ",".join(map(str, p.versions))]

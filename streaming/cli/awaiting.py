@@ -11,6 +11,7 @@ import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.cli.screens.render import print_line
 from streaming.cli.screens.working import working
 from streaming.events import Line
 from streaming.guard import writer_of
@@ -66,7 +67,7 @@ class Awaited:
         places = {line.text: f"line {line.place} " if len(self._lines) > 1 else "" for line in self._lines}
         for one in found:
             if one.outcome not in _TAKEN:
-                click.echo(f"{places[one.text]}{one.outcome}: {one.reason}", err=True)
+                print_line(f"{places[one.text]}{one.outcome}: {one.reason}", err=True)
         if missing:
             click.echo(
                 f"{missing} of {len(self._lines)} without an outcome after {seconds:g} s; they stay in the source: "
@@ -102,5 +103,5 @@ def _say_versions(root: str, cluster: str, numbers: Sequence[int]) -> None:
 
     for version in History(root).headlines(cluster):
         if version.plan_version in sorted(set(numbers))[-_SHOWN:]:
-            click.echo(version_line(version))
-    click.echo(f"{cluster} is at version {max(numbers)}")
+            print_line(version_line(version))
+    print_line(f"{cluster} is at version {max(numbers)}")

@@ -39,6 +39,7 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
       replica-planner collect --bootstrap-server localhost:9092 --cluster east --once
     """
     config = load_config(conf)
+    from streaming.cli.screens.render import print_line
     from streaming.cli.screens.watching import say
     from streaming.collect.collector import Collector, hidden_text, watch
     from streaming.collect.load_watch import LoadWatch
@@ -61,7 +62,7 @@ def collect(bootstrap_server: str, cluster: str | None, conf: str | None, once: 
             found += collector.poll()
             if collector.hidden:
                 click.echo(hidden_text(collector.hidden), err=True)
-            click.echo(f"{collector.cluster_id}: {_summary(found, config)}")
+            print_line(f"{collector.cluster_id}: {_summary(found, config)}")
             return
         say(f"watching {collector.cluster_id}; Ctrl-C stops it")
         watch(collector, pause, stop, lambda events: say(f"{collector.cluster_id}: {_summary(events, config)}"), say)

@@ -10,7 +10,7 @@ import click
 
 from streaming.amounts import duration_text
 from streaming.cli.main import conf_option, json_option
-from streaming.cli.screens.render import print_json
+from streaming.cli.screens.render import print_json, print_line
 from streaming.config import Config, load_config
 from streaming.errors import HistoryError, InputError
 from streaming.guard import writer_of
@@ -62,7 +62,7 @@ def health(
         if found.lag_seconds is not None:
             click.echo(f"the newest planned event occurred {duration_text(found.lag_seconds)} ago")
         for cluster, cause in found.stopped.items():
-            click.echo(f"{cluster} is not planned: {cause}; once that is fixed: replica-planner resume {cluster}")
+            print_line(f"{cluster} is not planned: {cause}; once that is fixed: replica-planner resume {cluster}")
     if not (found.alive if liveness else found.well):
         ctx.exit(1)
 

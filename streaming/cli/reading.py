@@ -9,7 +9,7 @@ import numpy as np
 
 from placement.model import NO_BROKER
 from streaming.cli.main import conf_option, json_option
-from streaming.cli.screens.render import plan_table, print_json, print_table, version_numbers
+from streaming.cli.screens.render import plan_table, print_json, print_line, print_table, version_numbers
 from streaming.cli.screens.weights import broker_loads, bytes_of_moves, load_table
 from streaming.config import load_config
 from streaming.events import Outcome
@@ -169,15 +169,15 @@ def _reassignment(plan: PlanVersion, *, after: bool) -> str:
 
 
 def _show_table(plan: PlanVersion, standing: Standing | None, weights: Bytes) -> None:
-    click.echo(f"{plan.cluster_id} version {plan.plan_version}: {plan.cause}")
-    click.echo(f"kind {plan.kind}, approval {plan.approval}, planned from version {plan.base_version}")
+    print_line(f"{plan.cluster_id} version {plan.plan_version}: {plan.cause}")
+    print_line(f"kind {plan.kind}, approval {plan.approval}, planned from version {plan.base_version}")
     if standing is not None:
         click.echo(f"carried out: {standing}, by the report of {moment_text(standing.since)}")
     click.echo(f"digest {plan.digest}")
     for name, value in version_numbers(plan).items():
-        click.echo(f"  {name.replace('_', ' ')}: {value}")
+        print_line(f"  {name.replace('_', ' ')}: {value}")
     for broker in plan.broker_changes:
-        click.echo(f"broker {broker.broker_id}: {broker.state}, rack {broker.rack}, capacity {broker.capacity:g}")
+        print_line(f"broker {broker.broker_id}: {broker.state}, rack {broker.rack}, capacity {broker.capacity:g}")
     header = ["topic", "partition", "before", "after", "reason", *(["bytes"] if weights else [])]
     rows = [
         [_ids(move[name]) if name in ("before", "after") else _text(move[name]) for name in header]
@@ -232,12 +232,12 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
         }
         print_json(document)
         return
-    click.echo(f"{state.cluster_id} at version {state.version}")
+    print_line(f"{state.cluster_id} at version {state.version}")
     if state.stopped:
-        click.echo(f"{state.stopped}; once that is fixed: replica-planner resume {state.cluster_id}")
+        print_line(f"{state.stopped}; once that is fixed: replica-planner resume {state.cluster_id}")
     click.echo("partitions: " + ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in health.items()))
     if actual.waiting:
-        click.echo(_waiting_line(actual))
+        print_line(_waiting_line(actual))
     else:
         brokers = [{name: value for name, value in row.items() if name not in _PLANNED} for row in brokers]
     for rows in (brokers, topics):
@@ -247,7 +247,7 @@ def status(cluster: str | None, named: str | None, as_of: str | None, conf: str 
         print_table(load_table(loads))
     _print_unhealed(unhealed)
     if state.proposal is not None:
-        click.echo(f"version {state.proposal.plan_version} waits for approval: {state.proposal.cause}")
+        print_line(f"version {state.proposal.plan_version} waits for approval: {state.proposal.cause}")
 
 
 def _print_unhealed(rows: list[dict[str, Any]]) -> None:

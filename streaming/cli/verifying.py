@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from streaming.cli.main import conf_option, json_option
+from streaming.cli.screens.render import print_line
 from streaming.cli.screens.working import working
 from streaming.errors import InputError
 
@@ -152,16 +153,16 @@ def _verify_journal(cluster: str | None, kept: Sequence[Kept], conf: str | None,
 def _say(verified: Verified, seconds: float) -> None:
     same = f"{verified.versions} versions with {verified.moves} moves"
     if verified.difference is None:
-        click.echo(f"{verified.cluster_id}: {same} come out the same ({seconds:.1f} s){_others(verified)}")
+        print_line(f"{verified.cluster_id}: {same} come out the same ({seconds:.1f} s){_others(verified)}")
         return
     found = verified.difference
-    click.echo(f"{found}")
-    click.echo(f"  recorded: {found.recorded}")
-    click.echo(f"  derived:  {found.derived}")
+    print_line(f"{found}")
+    print_line(f"  recorded: {found.recorded}")
+    print_line(f"  derived:  {found.derived}")
     for name, value in found.context.items():
         for line in value if isinstance(value, list) else [value]:
-            click.echo(f"  {name.replace('_', ' ')}: {line}")
-    click.echo(f"  before it {same} come out the same")
+            print_line(f"  {name.replace('_', ' ')}: {line}")
+    print_line(f"  before it {same} come out the same")
 
 
 def _others(verified: Verified) -> str:

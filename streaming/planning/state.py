@@ -17,7 +17,7 @@ from placement import Assignment, Broker, ReplicaCounts
 from placement.arrays import any_in_row
 from placement.fleet import Fleet, fleet_of
 from placement.model import NO_BROKER, Int32Array
-from placement.verify_racks import Members
+from placement.verification.racks import Members
 from streaming.planning.known_loads import KnownLoads
 from streaming.record.fold_digest import FoldDigest, hash_of_broker, hash_of_topic
 from streaming.record.kinds import Meaning

@@ -19,7 +19,7 @@ from placement import Replan, ReplicaCounts
 from placement.digest import digest_of
 from placement.model import NO_BROKER, Int32Array
 from placement.plan import REASONS
-from placement.verify import Change
+from placement.verification.verify import Change
 
 NO_OFFSET: Final = -1
 

@@ -11,7 +11,7 @@ from placement import Assignment, Broker, Change, Replan, replan, verify, verify
 from placement.digest import digest_of
 from placement.model import NO_BROKER
 from placement.plan import REASONS, Moves
-from placement.verify_claims import left_lost
+from placement.verification.claims import left_lost
 from tests.clusters import even_layout, in_state, racked
 
 

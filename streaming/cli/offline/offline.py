@@ -250,7 +250,7 @@ def _json(moves: Moves, *, after: bool) -> str:
 def check_plan(plan_file: str, current_file: str, brokers_file: str, *, partial: bool, as_json: bool) -> None:
     """Check a plan in files; exit code 1 where it is unsound or, without a budget, leaves undone what could be done."""
     from placement import verify_moves
-    from placement.verify_claims import left_lost
+    from placement.verification.claims import left_lost
 
     current, plan, brokers = read_assignment(current_file), read_assignment(plan_file), read_brokers(brokers_file)
     checked = verify_moves(changes_between(current, plan), brokers, partial=partial)

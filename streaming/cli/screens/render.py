@@ -36,6 +36,11 @@ def print_table(data: TableData) -> None:
     draw(Console(highlight=False), (header, rows))
 
 
+def print_line(text: str, *, err: bool = False) -> None:
+    """Print a line that has names in it which others chose."""
+    click.echo(on_one_line(text), err=err)
+
+
 def on_one_line(text: str) -> str:
     """Text that others chose, with what would end the line or command the terminal written as in a string of Python."""
     if text.isprintable():

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from placement import PlacementError, Replan, Terms, WaveLimits, in_waves, replan, verify
-from placement.verify_loads import limit_problems
+from placement.verification.loads import limit_problems
 from streaming.config import Policy
 from streaming.errors import PlannerError, RejectedEvent
 from streaming.events import ReplicationFactorChanged

@@ -164,5 +164,7 @@ def test_names_that_command_terminals_or_end_lines_do_neither(tmp_path: Path) ->
         assert not re.search(r"\x1b\[[\d;]*3\dm", shown)
     _, piped = on_terminal(tmp_path, "plans", piped=True)
     assert [line.split("\t")[0] for line in piped.splitlines()] == ["cluster", r"\x1b[31mred\nline", "c"]
+    _, heading = on_terminal(tmp_path, "status", name, piped=True)
+    assert heading.splitlines()[0] == r"\x1b[31mred\nline at version 1"
     shown, _ = on_terminal(tmp_path, "show", name, "2")
     assert shown.count("\n") == 1

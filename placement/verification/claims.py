@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from placement.model import NO_BROKER, Assignment, Broker, Int32Array
 from placement.plan import REASONS, Balance, Replan
-from placement.verify_racks import among
+from placement.verification.racks import among
 
 _SHOWN: Final = 20
 _EXACTLY: Final = 1e-9

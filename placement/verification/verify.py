@@ -18,9 +18,9 @@ from placement.digest import digest_of
 from placement.model import NO_BROKER, Broker, Int32Array
 from placement.plan import Replan
 from placement.terms import Leaders, Mode
-from placement.verify_claims import claim_problems, keeping_lost
-from placement.verify_loads import load_problems
-from placement.verify_racks import Members, among, deviation
+from placement.verification.claims import claim_problems, keeping_lost
+from placement.verification.loads import load_problems
+from placement.verification.racks import Members, among, deviation
 
 _SHOWN = 20
 
