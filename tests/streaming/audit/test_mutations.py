@@ -23,7 +23,7 @@ from streaming.record.schemas import PLANS, PROGRESS, QUARANTINE, Table
 from streaming.record.seal import seal_of
 from tests.events_for import T0
 from tests.model.faults import Faults, faulty
-from tests.streaming.audit.test_rederive import BY_LOAD, CONF
+from tests.streaming.audit.random_histories import BY_LOAD, CONF
 from tests.streaming.driving import Driver
 from tests.streaming.writing import write_batches
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,21 +13,19 @@ import pytest
 from click.testing import CliRunner, Result
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from streaming.audit.journal import _cuts, verify_clusters
-from streaming.audit.rederive import Batch, Difference
+from streaming.audit.journal import verify_clusters
+from streaming.audit.rederive import Difference
 from streaming.cli import cli
 from streaming.history.tables import History
 from streaming.planning.planner import SOFTWARE_VERSION
 from streaming.record.rows import versions_to_arrow
 from streaming.record.seal import seal_of
 from streaming.record.version import PlanVersion
+from tests.streaming.audit.random_histories import CONF, random_history
 from tests.streaming.driving import Driver
 from tests.streaming.writing import project, write_batches
 
 Row = dict[str, Any]
-CONF = '[policy]\napproval = ["rebalance"]\ndefault_replication_factor = 2\nsettle = "0s"\n'
-BY_LOAD = '[policy.loads]\nplan = true\non_skew = "rebalance"\nevery = "5m"\nweight = 0.5\n'
-KEPT_OFF = BY_LOAD + 'move_cost = "1KB"\nkeep_off = [{topics = "t[0-3]", brokers = [1, 4]}]\n'
 
 
 def verified(root: Path) -> Difference | None:
@@ -36,119 +33,6 @@ def verified(root: Path) -> Difference | None:
     history = History(str(root))
     (found,) = verify_clusters(history, history.clusters())
     return found.difference
-
-
-def random_history(seed: int, batches: int, more: str = "") -> tuple[Driver, list[Any]]:
-    """Everything that can happen, in batches of several events; times run ahead and back a little."""
-    rng, driver, results = random.Random(seed), Driver(CONF + more), []
-    results.append(driver.racks({"a": [1, 2, 3], "b": [4, 5, 6], "c": [7, 8, 9]}))
-    minute = 1.0
-    for number in range(batches):
-        minute += rng.choice([0.5, 1, 5, 40])
-        lines = [event(driver, rng, minute + rng.uniform(-2, 2), number) for _ in range(rng.randrange(4))]
-        results.append(driver.batch(*lines, minute=minute + 1))
-    return driver, results
-
-
-def event(driver: Driver, rng: random.Random, minute: float, number: int) -> bytes:
-    broker, topic = rng.randrange(1, 11), f"t{rng.randrange(8)}"
-    state = driver.memory.clusters.get("c")
-    version = rng.randrange(1, state.version + 2) if state else 1
-    found = next((v for v in driver.journal if v.plan_version == version), None)
-    named = {"plan_version": version, "digest": found.digest if found else "?"}
-    proposal = state.proposal if state else None
-    if proposal is not None:
-        named = rng.choice([named, {"plan_version": proposal.plan_version, "digest": proposal.digest}])
-    kinds: dict[str, Row] = {
-        "topic_created": {
-            "topic": topic,
-            "partitions": rng.randrange(1, 9),
-            "replication_factor": rng.choice([1, 2, 3]),
-        },
-        "topic_deleted": {"topic": topic},
-        "partitions_added": {"topic": topic, "partitions": rng.randrange(1, 14)},
-        "replication_factor_changed": {"topic": topic, "replication_factor": rng.choice([1, 2, 3])},
-        "broker_joined": {"broker_id": broker, "rack": "abc"[(broker - 1) // 3 % 3]},
-        "broker_left": {"broker_id": broker, "reason": rng.choice(["failed", "failed", "decommissioned"])},
-        "broker_changed": {"broker_id": broker, "capacity": rng.choice([1.0, 2.0])},
-        "rebalance_requested": {},
-        "preferred_election_requested": {},
-        "plan_approved": named,
-        "plan_rejected": named,
-        "plan_rolled_back": named,
-        "plan_progress": {"plan_version": version, "state": "completed"},
-        "load_observed": {
-            "partitions": [
-                {
-                    "topic": f"t{t}",
-                    "partition": p,
-                    "size": rng.choice([None, rng.randrange(300, 1000)]),
-                    "bytes_in": 10 * t,
-                }
-                for t in range(8)
-                for p in range(rng.randrange(12))
-            ],
-            "brokers": [{"broker_id": broker, "disk": 10**9, "log_dirs": [{"path": "/d", "limit": 10**9}]}],
-        },
-    }
-    kind = rng.choice([*kinds, "load_observed"])
-    again = {"event_id": f"e{rng.randrange(1, 30)}"} if rng.random() < 0.1 else {}
-    return driver.event(kind, minute=minute, **kinds[kind], **again)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_an_honest_journal_comes_out_the_same(tmp_path: Path, seed: int) -> None:
-    driver, results = random_history(seed, 60)
-    write_batches(tmp_path, *results)
-    project(tmp_path, driver.journal)
-    assert verified(tmp_path) is None
-    assert len({version.kind for version in driver.journal}) >= 4
-
-
-@pytest.mark.parametrize(("seed", "conf"), [(3, BY_LOAD), (8, BY_LOAD), (3, KEPT_OFF), (8, KEPT_OFF)])
-def test_an_honest_journal_with_plans_by_load_comes_out_the_same(tmp_path: Path, seed: int, conf: str) -> None:
-    driver, results = random_history(seed, 25, conf)
-    write_batches(tmp_path, *results)
-    project(tmp_path, driver.journal)
-    assert verified(tmp_path) is None
-    assert any(version.numbers.loads for version in driver.journal)
-    assert sum(len(version.load_changes) for version in driver.journal) > 1
-
-
-def test_parts_of_a_journal_cost_about_the_same() -> None:
-    """Versions 1 to 60 create topics, 61 to 70 move replicas; a batch is never cut."""
-    rows = [(("c", version, Batch("app", version // 2)), 1 if version <= 60 else 100) for version in range(1, 71)]
-    assert _cuts(rows, 2) == [(0, 65), (65, None)]
-    assert _cuts(rows[:60], 3) == [(0, 21), (21, 41), (41, None)]
-    assert _cuts(rows[:1], 4) == [(0, None)]
-
-
-@pytest.mark.parametrize("changed", [None, 3, 60])
-def test_a_long_journal_is_verified_in_parts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: int | None
-) -> None:
-    """In any part the first difference of the whole is found, and every version is derived once."""
-    monkeypatch.setattr("streaming.audit.journal._LONG", 10)
-    driver, results = random_history(3, 120)
-    count = len(driver.journal)
-    assert count > 62
-    versions = [v for result in results for v in result.versions]
-    rows = [
-        versions_to_arrow([replace(v, cause="another") if v.plan_version == changed else v], "app", result.batch_id)
-        for result in results
-        for v in result.versions
-    ]
-    write_batches(tmp_path, *(replace(result, versions=[]) for result in results))
-    write_deltalake(tmp_path / "plans", pa.concat_tables(rows))
-    (found,) = verify_clusters(History(str(tmp_path)), ["c"], processes=2)
-    assert len(versions) == count
-    if changed is None:
-        assert (found.difference, found.versions) == (None, count)
-        assert found.moves == sum(block.partitions.size for v in versions for block in v.moves)
-    else:
-        assert found.difference is not None
-        assert found.difference.plan_version == changed
-        assert found.versions < changed
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from streaming.planning.known_loads import KnownLoads
 from streaming.planning.state import ClusterState
 from streaming.record.load_columns import loads_to_arrow
 from streaming.record.schemas import ASSIGNMENTS, BROKERS, PROGRESS, QUARANTINE
-from tests.streaming.audit.test_rederive import random_history
+from tests.streaming.audit.random_histories import random_history
 from tests.streaming.writing import write_batches
 
 pytestmark = pytest.mark.spark

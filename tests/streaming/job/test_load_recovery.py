@@ -12,7 +12,7 @@ from streaming.job.microbatch import NO_BATCH
 from streaming.job.recovery import load_memory
 from streaming.job.tables import Tables
 from streaming.record.schemas import PROGRESS
-from tests.streaming.audit.test_rederive import BY_LOAD, CONF, random_history
+from tests.streaming.audit.random_histories import BY_LOAD, CONF, random_history
 from tests.streaming.driving import Driver, at
 from tests.streaming.writing import project, write_batches
 

@@ -23,7 +23,7 @@ from streaming.record.schemas import PROGRESS
 from streaming.record.version import FoldDigests
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
-from tests.streaming.audit.test_rederive import BY_LOAD, random_history
+from tests.streaming.audit.random_histories import BY_LOAD, random_history
 from tests.streaming.driving import Driver
 from tests.streaming.folding import assert_projected
 from tests.streaming.writing import project, rewrite, write_batches
