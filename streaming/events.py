@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from placement.model import CAPACITIES, MAX_ID
 from placement.strategies import StrategyName
 
-Outcome = Literal["applied", "no_effect", "duplicate", "stale", "rejected", "malformed"]
+Outcome = Literal["applied", "no_effect", "duplicate", "stale", "held", "rejected", "malformed"]
 
 MAX_ID_LENGTH: Final = 512
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)

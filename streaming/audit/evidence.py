@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from streaming.audit.rederive import Batch, Difference
 from streaming.history.tables import History
-from streaming.record.schemas import EVENT_TYPE, PLANS
+from streaming.record.rows import event_of
+from streaming.record.schemas import PLANS
 from streaming.record.version import EventRecord
 
 _APPENDS: Final = ("WRITE", "STREAMING UPDATE", "CREATE TABLE", "OPTIMIZE", "ADD COLUMNS", "SET TBLPROPERTIES",
@@ -66,8 +67,7 @@ def records_of(history: History, plans: pa.Table, clusters: Sequence[str]) -> di
         batch = Batch(row["app_id"], row["batch_id"])
         _note(newest, batch, [row["occurred_at"]])
         if row["outcome"] != "malformed" and row["cluster_id"] in records:
-            fields = {name: row[name] for name in ("cluster_id", *(field.name for field in EVENT_TYPE))}
-            records[row["cluster_id"]].refused[batch].append(EventRecord(**fields))
+            records[row["cluster_id"]].refused[batch].append(event_of(row))
     for name, record in records.items():
         record.newest = {batch: newest[batch] for batch in batches[name] if batch in newest}
     log = sorted(history.commits(PLANS), key=lambda commit: int(commit["version"]))

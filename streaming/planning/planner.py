@@ -59,7 +59,6 @@ from streaming.planning.state import ClusterState, History
 from streaming.record.loads import BrokerLimits
 from streaming.record.moves import TopicMoves, change_of, digest
 from streaming.record.version import (
-    HELD,
     SET_ASIDE,
     SUSPECT,
     Balance,
@@ -130,7 +129,7 @@ class ClusterPlanner:
             self._settled.append(record(line, "duplicate", "an event with this id was received before"))
             return
         if self.state.stopped and not isinstance(event, ClusterResumed):
-            self._refused.append(record(line, "rejected", f"{HELD}{self.state.stopped}"))
+            self._refused.append(record(line, "held", self.state.stopped))
             return
         self.state.has_seen(event.event_id)
         self.advance(min(event.occurred_at, self.batch_time))
@@ -330,7 +329,7 @@ class ClusterPlanner:
         """Hold the line that has stopped the cluster."""
         assert line.event is not None
         self.state.suspects.add(line.event.event_id)  # it may come again in this batch, after a resume
-        self._refused.append(record(line, "rejected", f"{SUSPECT}{fault}"))
+        self._refused.append(record(line, "held", f"{SUSPECT}{fault}"))
 
     def set_aside(self, line: Line, fault: str) -> None:
         """Go on without a line that stopped the cluster once, and failed again when that was resumed."""

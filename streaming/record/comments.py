@@ -21,7 +21,7 @@ TABLE_COMMENTS: Final = {
 _EVENT: Final = {
     "event_id": "the event's own id; null where it cannot be read",
     "type": "the event's type",
-    "outcome": "`applied`, `no_effect`, `duplicate`, `stale`, `rejected` or `malformed`",
+    "outcome": "`applied`, `no_effect`, `duplicate`, `stale`, `held`, `rejected` or `malformed`",
     "reason": "why it was not applied",
     "payload": "the line as it came",
     "occurred_at": "when it happened, as the event says",
@@ -142,6 +142,7 @@ COLUMN_COMMENTS: Final = {
     **{f"events.{name}": f"lines that were {name.replace('_', ' ')}" for name in ("applied", "duplicate", "stale")},
     **{f"events.{name}": f"lines that were {name}" for name in ("rejected", "malformed")},
     "events.no_effect": "lines that changed nothing",
+    "events.held": "lines that were held because their cluster is stopped",
     **_BROKER,
     **{f"broker_changes.{name}": meaning for name, meaning in _BROKER.items()},
     **{name: meaning for name, meaning in _MOVE.items() if name != "reason"},

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import accumulate, chain, groupby, islice, repeat
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,7 +31,6 @@ from streaming.record.schemas import (
 )
 from streaming.record.version import (
     EFFECTIVE,
-    HELD,
     SUSPECT,
     Approval,
     Balance,
@@ -222,14 +221,26 @@ def in_effect(plans: pa.Table) -> pa.ChunkedArray:
     return is_in(plans["approval"], EFFECTIVE)
 
 
+def event_of(row: Mapping[str, Any]) -> EventRecord:
+    """The event of a row of ``quarantine``."""
+    event = EventRecord(**{name: row[name] for name in ("cluster_id", *(field.name for field in EVENT_TYPE))})
+    if event.reason and event.reason.startswith(_HELD):
+        return replace(event, outcome="held", reason=event.reason.removeprefix(_HELD))
+    return event
+
+
+_HELD: Final = "held: "
+"""Began the reason of held events, whose outcome was ``rejected``, up to release 0.1."""
+
+
 def are_held(quarantine: pa.Table) -> pa.ChunkedArray:
     """Which events are held: :attr:`EventRecord.is_held`."""
-    return pc.starts_with(quarantine["reason"], HELD)
+    return pc.or_(pc.equal(quarantine["outcome"], "held"), pc.starts_with(quarantine["reason"], _HELD))
 
 
 def are_suspect(quarantine: pa.Table) -> pa.ChunkedArray:
     """Which events stopped their cluster: :attr:`EventRecord.is_suspect`."""
-    return pc.starts_with(quarantine["reason"], SUSPECT)
+    return pc.and_(are_held(quarantine), pc.match_substring_regex(quarantine["reason"], f"^({_HELD})?{SUSPECT}"))
 
 
 def still_stopped(plans: pa.Table) -> pa.Table:

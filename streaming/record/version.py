@@ -21,11 +21,8 @@ from streaming.record.moves import TopicMoves
 Approval = Literal["not_required", "proposed", "approved", "rejected", "reported"]
 BrokerStatus = Literal["alive", "failed", "dead", "draining", "gone"]
 
-HELD: Final = "held: "
-"""Begins the reason of an event that arrived while its cluster was stopped; it may be sent again."""
-
-SUSPECT: Final = HELD + "it stopped the cluster: "
-"""Begins the reason of the event that stopped its cluster; if it does so again, it is set aside."""
+SUSPECT: Final = "it stopped the cluster: "
+"""Begins the reason of the held event that stopped its cluster; if it does so again, it is set aside."""
 
 SET_ASIDE: Final = "set aside: it stopped the cluster, and failed again: "
 """Begins the reason of an event that a resumed cluster goes on without."""
@@ -91,12 +88,12 @@ class EventRecord:
     @property
     def is_held(self) -> bool:
         """Whether its cluster was stopped when it came, or it stopped the cluster."""
-        return self.reason.startswith(HELD)
+        return self.outcome == "held"
 
     @property
     def is_suspect(self) -> bool:
         """Whether it stopped its cluster."""
-        return self.reason.startswith(SUSPECT)
+        return self.is_held and self.reason.startswith(SUSPECT)
 
     @property
     def is_set_aside(self) -> bool:

@@ -17,7 +17,7 @@ from streaming.planning.decisions.decision import Decision
 from streaming.planning.decisions.moving import heal, rebalance
 from streaming.planning.state import ClusterState
 from streaming.record.rows import versions_from_arrow, versions_to_arrow
-from streaming.record.version import HELD, EventRecord, PlanVersion
+from streaming.record.version import EventRecord, PlanVersion
 from tests.model.facts import at_a_glance, copied, facts, layout
 from tests.model.faults import Faults, Plans, faulty, planned_once
 from tests.model.model import Model, must
@@ -142,7 +142,7 @@ class Machine:
             if event is not None:
                 cluster = self.clusters[event.cluster_id]
                 cluster.model.check_outcome(event, record, self.faults)
-                if record.reason.startswith(HELD):
+                if record.is_held:
                     cluster.held.append(step["lines"][record.sequence or 0])
         policy = self.config.policy_for
         for version in result.versions:

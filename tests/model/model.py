@@ -12,7 +12,7 @@ from typing import Any
 
 from streaming.config import Policy
 from streaming.events import AnyEvent
-from streaming.record.version import HELD, SET_ASIDE, SUSPECT, EventRecord, PlanVersion
+from streaming.record.version import SET_ASIDE, EventRecord, PlanVersion
 from tests.model.faults import Faults
 
 MOVING = ("heal", "rebalance", "replication_factor", "rollback", "restore")
@@ -194,11 +194,11 @@ class Model:
             return
         must(record.outcome != "duplicate", f"{what}; it is new")
         poisoned = faults.at(event)
-        if reason.startswith(SUSPECT):
+        if record.is_suspect:
             must(poisoned and not self.holding and name not in self.suspects, what)
             self.suspects.add(name)
             self.holding = True
-        elif reason.startswith(HELD):
+        elif record.is_held:
             must((self.holding or faults.time) and event.type != "cluster_resumed", what)
             self.holding = True
         else:

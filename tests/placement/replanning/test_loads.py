@@ -157,12 +157,18 @@ def test_a_plan_whose_bytes_were_tampered_with_is_found(changed: dict[str, objec
 
 
 def test_a_disk_that_overflows_and_a_limit_that_is_passed_are_found() -> None:
-    plan = with_disks(1)
-    assert any("/a of broker 4 ends with" in str(v) for v in verify(plan).violations)
-    layout, brokers, loads = skewed(6, 3, 60)
-    tight = {b.id: Limits(disk=1) for b in brokers}
-    crowded = replan(layout, in_state(brokers, [1], "dead"), loads=replace(loads, limits=tight))
+    """The planner heals within limits; a plan that was made for others does not."""
+    full = {4: Limits(log_dirs=(LogDir("/a", 1), LogDir("/b", 1)))}
+    assert any("/a of broker 4 ends with" in str(v) for v in verify(made_for(with_disks(10**15), full)).violations)
+    tight = {broker: Limits(disk=1) for broker in range(6)}
+    crowded = made_for(with_disks(10**15), tight)
     assert any("above its limit of 1" in str(v) for v in verify(crowded).violations)
+
+
+def made_for(plan: Replan, limits: dict[int, Limits]) -> Replan:
+    """The same plan, said to be made for these limits."""
+    assert plan.loads is not None
+    return replace(plan, loads=replace(plan.loads, given=replace(plan.loads.given, limits=limits)))
 
 
 def test_a_named_disk_must_be_one_of_the_brokers() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -16,12 +17,13 @@ from streaming.history.tables import History
 from streaming.planning import planner as planner_module
 from streaming.planning.batch import BatchResult, plan_alone
 from streaming.planning.state import ClusterState
+from streaming.record.rows import are_held, are_suspect
 from tests.events_for import EventsFor
 from tests.job_folder import JobFolder
 from tests.streaming.driving import T0, Driver, outcomes, reasons
 from tests.streaming.folding import assert_projected
 from tests.streaming.record.test_journal import facts
-from tests.streaming.writing import project, write_batches
+from tests.streaming.writing import project, rewrite, write_batches
 
 RACKS = {"a": [1, 2], "b": [3, 4], "c": [5, 6]}
 
@@ -64,8 +66,8 @@ def test_only_the_cluster_of_the_poison_event_stops(faulty: Driver) -> None:
     )
     assert [(v.cluster_id, v.kind) for v in result.versions] == [("c", "topics"), ("c", "stop"), ("other", "topics")]
     assert result.versions[1].cause == "stopped at test:2: ZeroDivisionError: half way through"
-    assert {e: o for e, o in outcomes(result).items() if o == "rejected"} == {"poison": "rejected", "after": "rejected"}
-    assert reasons(result)["after"] == "held: stopped at test:2: ZeroDivisionError: half way through"
+    assert {e: o for e, o in outcomes(result).items() if o == "held"} == {"poison": "held", "after": "held"}
+    assert reasons(result)["after"] == "stopped at test:2: ZeroDivisionError: half way through"
     assert list(faulty.layout()) == ["before"]
     assert list(faulty.layout("other")) == ["elsewhere"]
 
@@ -75,7 +77,7 @@ def test_a_stopped_cluster_stays_stopped_over_a_restart_and_lets_no_deadline_pas
     faulty.batch(created(faulty, "poison", minute=2))
     faulty.memory.clusters.clear()
     assert not faulty.batch(minute=99).versions
-    assert outcomes(faulty.batch(created(faulty, "later", minute=99))) == {"later": "rejected"}
+    assert outcomes(faulty.batch(created(faulty, "later", minute=99))) == {"later": "held"}
 
 
 def test_a_resumed_cluster_takes_the_held_events_again(faulty: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +106,10 @@ def test_a_line_that_comes_again_in_the_batch_that_resumes_its_cluster_is_set_as
     poison, after = created(faulty, "poison"), created(faulty, "after")
     result = faulty.batch(poison, faulty.event("cluster_resumed", minute=2), poison, after)
     assert [v.kind for v in result.versions] == ["stop", "resume", "topics"]
-    assert [event.reason[:10] for event in result.unplanned] == ["held: it s", "set aside:"]
+    assert [(event.outcome, event.reason[:10]) for event in result.unplanned] == [
+        ("held", "it stopped"),
+        ("rejected", "set aside:"),
+    ]
 
 
 def test_a_line_that_fails_again_is_set_aside_and_the_held_ones_are_taken(
@@ -132,7 +137,7 @@ def test_two_lines_that_fail_are_told_apart(faulty: Driver) -> None:
     faulty.batch(*lines, other)
     first = faulty.batch(faulty.event("cluster_resumed", minute=2), *lines, other)
     assert [v.kind for v in first.versions] == ["resume", "topics", "stop"]
-    assert reasons(first)["other"] == "held: it stopped the cluster: ZeroDivisionError: half way through"
+    assert reasons(first)["other"] == "it stopped the cluster: ZeroDivisionError: half way through"
     second = faulty.batch(faulty.event("cluster_resumed", minute=3, event_id="resume"), *lines, other)
     assert [v.kind for v in second.versions] == ["resume"]
     assert outcomes(second) == {"resume": "applied", "poison": "duplicate", "between": "duplicate", "other": "rejected"}
@@ -152,9 +157,14 @@ def test_time_that_stopped_a_cluster_does_not_stop_it_again(faulty: Driver, monk
     assert [v.kind for v in resumed.versions] == ["resume", "topics"]
 
 
-@pytest.mark.parametrize("mended", [False, True])
+def as_0_1_wrote_it(row: dict[str, Any]) -> dict[str, Any]:
+    """Held was no outcome then, but the beginning of a reason."""
+    return row | {"outcome": "rejected", "reason": f"held: {row['reason']}"} if row["outcome"] == "held" else row
+
+
+@pytest.mark.parametrize(("mended", "older"), [(False, False), (True, False), (True, True)])
 def test_what_was_set_aside_is_a_fact_to_the_audit(
-    faulty: Driver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mended: bool
+    faulty: Driver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mended: bool, older: bool
 ) -> None:
     poison, after = created(faulty, "poison"), created(faulty, "after")
     results = [faulty.batch(created(faulty, "before"), poison, after)]
@@ -165,6 +175,11 @@ def test_what_was_set_aside_is_a_fact_to_the_audit(
     project(tmp_path, [v for v in faulty.journal if v.cluster_id == "c"])
     if mended:
         monkeypatch.undo()
+    if older:
+        rewrite(tmp_path, "quarantine", lambda rows: [as_0_1_wrote_it(row) for row in rows])
+    quarantine = History(str(tmp_path)).quarantine("c")
+    assert quarantine.filter(are_held(quarantine))["event_id"].to_pylist() == ["poison", "after"]
+    assert quarantine.filter(are_suspect(quarantine))["event_id"].to_pylist() == ["poison"]
     (found,) = verify_clusters(History(str(tmp_path)), ["c"])
     assert found.difference is None
 

@@ -183,6 +183,7 @@ def test_each_batch_that_received_something_is_a_row_of_metrics(played: JobFolde
     assert first["events"] == {
         "applied": 4,
         "no_effect": 0,
+        "held": 0,
         "duplicate": 0,
         "stale": 0,
         "rejected": 0,
