@@ -18,6 +18,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from msgspec.structs import replace
 
 from examples.local_kafka import LocalKafka
+from streaming.amounts import Duration
 from streaming.collect.collector import Collector
 from streaming.collect.load_watch import LoadWatch
 from streaming.config import Collect, CsvRates, Kafka
@@ -42,7 +43,7 @@ class Loads:
 
     def __init__(self, servers: str, folder: Path, **settings: Any) -> None:
         self.servers = servers
-        self.settings = Collect(**{"state": str(folder / "collect"), "loads": "1ms"} | settings)
+        self.settings = Collect(**{"state": str(folder / "collect"), "loads": Duration("1ms")} | settings)
         self.sent: list[bytes] = []
         self.said: list[str] = []
         self.failure: InputError | None = None
@@ -149,7 +150,7 @@ def test_after_a_restart_rates_go_on_and_nothing_is_told_twice(admin: KafkaAdmin
         with pytest.raises(InputError, match="the disk is full"):
             collector.poll()
     refused, loads.failure = loads.sent[-1], None
-    loads.settings = replace(loads.settings, loads="1h")
+    loads.settings = replace(loads.settings, loads=Duration("1h"))
     for _ in range(2):
         with loads.collector() as collector:
             assert collector.poll() == []  # it is too early for another look
@@ -159,7 +160,7 @@ def test_after_a_restart_rates_go_on_and_nothing_is_told_twice(admin: KafkaAdmin
     before, held_before = loads.observed_at(), sizes_on_disk(admin)["t-0"]
     fill(loads.servers, "t", 1, megabytes=3)
     time.sleep(1)
-    loads.settings = replace(loads.settings, loads="1s")
+    loads.settings = replace(loads.settings, loads=Duration("1s"))
     with loads.collector() as collector:
         now = observed(collector.poll())
     seconds = (now.occurred_at - before).total_seconds()
