@@ -46,7 +46,7 @@ test-browser: install ## open the report in a real browser, which is installed w
 
 test-kafka: install ## run the tests on a real Kafka cluster, which Maven fetches once
 	@sh tools/maven.sh
-	@$(BIN)/python -m pytest -m kafka -n 3 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -m kafka $(SIDE_BY_SIDE) $(ARGS)
 
 check: $(INSTALLED) ## lint, format, types, and the direction of imports
 	@$(BIN)/ruff check
