@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
@@ -22,7 +22,17 @@ from streaming.history.pruning import Span, narrowed, read
 from streaming.history.scanning import conform, dataset, scan
 from streaming.record.comments import TABLE_COMMENTS
 from streaming.record.moves import encoded
-from streaming.record.schemas import PLANS, QUARANTINE, TABLES, Table, columns_ddl, comments, sql_text, sql_type
+from streaming.record.schemas import (
+    PLANS,
+    QUARANTINE,
+    TABLES,
+    Table,
+    column_paths,
+    columns_ddl,
+    comment_of,
+    sql_text,
+    sql_type,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -77,18 +87,20 @@ class Tables:
             f"CREATE TABLE IF NOT EXISTS {self.identifier(table)} ({columns_ddl(table)}) USING delta "
             f"COMMENT {about} TBLPROPERTIES ({listed})"
         )
-        columns = spark.read.format("delta").load(self.path(table)).schema
-        missing = missing_columns(table.schema, columns)
+        present = dict(present_columns(spark.read.format("delta").load(self.path(table)).schema))
+        wanted = dict(column_paths(table.schema))
+        missing = missing_columns(wanted, present)
         if missing:
             # Written by an earlier release: what it did not know is null in its rows.
-            spark.sql(f"ALTER TABLE {self.identifier(table)} ADD COLUMNS ({', '.join(missing)})")
-        present = dict(present_comments(columns))
-        other = [(name, text) for name, text in comments(table.schema) if present.get(name) != text]
+            listed = ", ".join(f"{_quoted(name)} {sql_type(wanted[name].type)}" for name in missing)
+            spark.sql(f"ALTER TABLE {self.identifier(table)} ADD COLUMNS ({listed})")
+        others = [n for n in wanted if n not in present or present[n].metadata.get("comment") != comment_of(n)]
         # Spark refuses a column and one of its own fields in one statement.
-        for depth in sorted({name.count(".") for name, _ in other}):
-            described = ", ".join(f"{n} COMMENT {sql_text(text)}" for n, text in other if n.count(".") == depth)
+        for depth in sorted({name.count(".") for name in others}):
+            at = (name for name in others if name.count(".") == depth)
+            described = ", ".join(f"{_quoted(name)} COMMENT {sql_text(comment_of(name))}" for name in at)
             spark.sql(f"ALTER TABLE {self.identifier(table)} ALTER COLUMN {described}")
-        if other:
+        if others:
             spark.sql(f"ALTER TABLE {self.identifier(table)} SET TBLPROPERTIES ('comment' = {about})")
 
     def empty(self, spark: SparkSession, table: Table) -> None:
@@ -255,30 +267,22 @@ def _selected(field: pa.Field, table: Table) -> Column:
     return parts.alias(field.name)
 
 
-def present_comments(columns: Any, path: str = "") -> Iterator[tuple[str, str | None]]:
-    """The comments that a table's columns have, named as in :func:`comments`; ``columns`` is a Spark ``StructType``."""
+def present_columns(columns: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The columns and fields of a Spark ``StructType``, named as in :func:`column_paths`."""
     for field in columns:
         name = f"{path}{field.name}"
-        yield name, field.metadata.get("comment")
+        yield name, field
         if field.dataType.typeName() == "struct":
-            yield from present_comments(field.dataType, f"{name}.")
+            yield from present_columns(field.dataType, f"{name}.")
         elif field.dataType.typeName() == "array" and field.dataType.elementType.typeName() == "struct":
-            yield from present_comments(field.dataType.elementType, f"{name}.element.")
+            yield from present_columns(field.dataType.elementType, f"{name}.element.")
 
 
-def missing_columns(wanted: Iterable[pa.Field], present: Any, path: str = "") -> list[str]:
-    """Column definitions, for ALTER TABLE, of what a table of an earlier release lacks, nested fields included.
+def missing_columns(wanted: Iterable[str], present: Collection[str]) -> list[str]:
+    """What a table of an earlier release lacks: columns, and fields of the structs that it has."""
+    parents = {name: name.rpartition(".")[0].removesuffix(".element") for name in wanted}
+    return [name for name, parent in parents.items() if name not in present and (not parent or parent in present)]
 
-    ``present`` is a Spark ``StructType``.
-    """
-    have = {field.name: field.dataType for field in present}
-    missing = []
-    for field in wanted:
-        name = f"{path}`{field.name}`"
-        if field.name not in have:
-            missing.append(f"{name} {sql_type(field.type)}")
-        elif pa.types.is_struct(field.type):
-            missing += missing_columns(field.type, have[field.name], f"{name}.")
-        elif pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
-            missing += missing_columns(field.type.value_type, have[field.name].elementType, f"{name}.element.")
-    return missing
+
+def _quoted(path: str) -> str:
+    return ".".join(f"`{part}`" for part in path.split("."))

@@ -131,7 +131,7 @@ class ClusterPlanner:
         if self.state.stopped and not isinstance(event, ClusterResumed):
             self._refused.append(record(line, "held", self.state.stopped))
             return
-        self.state.has_seen(event.event_id)
+        self.state.note_seen(event.event_id)
         self.advance(min(event.occurred_at, self.batch_time))
         known = self.state.clocks.get(event.entity)
         if known is not None and event.occurred_at < known:
@@ -149,7 +149,7 @@ class ClusterPlanner:
     def _pass_over(self, event: AnyEvent) -> None:
         """Let time pass as the event did when its outcome was recorded; a duplicate and what was held did nothing."""
         if event.event_id not in self.state.seen and (not self.state.stopped or isinstance(event, ClusterResumed)):
-            self.state.has_seen(event.event_id)
+            self.state.note_seen(event.event_id)
             self.advance(min(event.occurred_at, self.batch_time))
 
     def _take(self, answer: Answer | list[Decision] | None, line: Line) -> None:
@@ -334,7 +334,7 @@ class ClusterPlanner:
     def set_aside(self, line: Line, fault: str) -> None:
         """Go on without a line that stopped the cluster once, and failed again when that was resumed."""
         assert line.event is not None
-        self.state.has_seen(line.event.event_id)
+        self.state.note_seen(line.event.event_id)
         self._refused.append(record(line, "rejected", f"{SET_ASIDE}{fault}"))
 
     def _superseded(self, decision: Decision) -> int | None:

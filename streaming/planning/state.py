@@ -217,7 +217,7 @@ class ClusterState:
         self._topic_digest.settle(fold.assignments)
         self.loads.settle(fold.loads, fold.broker_limits)
 
-    def has_seen(self, event_id: str) -> None:
+    def note_seen(self, event_id: str) -> None:
         """Note that an event was received, whatever becomes of it."""
         self.seen.add(event_id)
 
@@ -230,7 +230,7 @@ class ClusterState:
         """Note events as seen, and the time of the newest news about what they concern."""
         for event in events:
             if event.event_id is not None and event.is_known:
-                self.has_seen(event.event_id)
+                self.note_seen(event.event_id)
             if event.event_id is not None and event.is_suspect:
                 self.suspects.add(event.event_id)
             if event.outcome == "applied" and event.entity and event.occurred_at:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, get_args
 
@@ -206,46 +206,42 @@ METRICS: Final = Table(
 TABLES: Final = (PLANS, QUARANTINE, PROGRESS, BROKERS, ASSIGNMENTS, LOADS, BROKER_LIMITS, METRICS)
 
 
-def sql_type(kind: pa.DataType, comment_of: Callable[[str], str] | None = None) -> str:
-    """The Spark SQL name of an Arrow type that the tables use; with ``comment_of`` the fields of structs have comments.
-
-    ``comment_of`` takes the name of a field as in :data:`COLUMN_COMMENTS`, without what it is nested in.
-    """
+def sql_type(kind: pa.DataType, path: str | None = None) -> str:
+    """The Spark SQL name of an Arrow type that the tables use; with its ``path``, fields of structs have comments."""
     if pa.types.is_struct(kind):
-        return f"struct<{', '.join(f'{f.name}: {_column(f, comment_of)}' for f in kind)}>"
+        return f"struct<{', '.join(f'{f.name}: {_column(f, path)}' for f in kind)}>"
     if pa.types.is_list(kind):
-        return f"array<{sql_type(kind.value_type, comment_of)}>"
+        return f"array<{sql_type(kind.value_type, path)}>"
     if pa.types.is_timestamp(kind):
         return "timestamp"
     return {pa.string(): "string", pa.int32(): "int", pa.int64(): "bigint", pa.float64(): "double"}[kind]
 
 
-def _column(field: pa.Field, comment_of: Callable[[str], str] | None) -> str:
-    if comment_of is None:
+def _column(field: pa.Field, path: str | None) -> str:
+    if path is None:
         return sql_type(field.type)
-    inner = sql_type(field.type, lambda name: comment_of(f"{field.name}.{name}"))
-    return f"{inner} COMMENT {sql_text(comment_of(field.name))}"
+    return f"{sql_type(field.type, f'{path}{field.name}.')} COMMENT {sql_text(comment_of(f'{path}{field.name}'))}"
 
 
 def columns_ddl(table: Table) -> str:
     """The column list of a CREATE TABLE statement, with a comment on each column and each field of a struct."""
-    return ", ".join(f"`{f.name}` {_column(f, comment_of)}" for f in table.schema)
+    return ", ".join(f"`{f.name}` {_column(f, '')}" for f in table.schema)
 
 
-def comments(fields: Iterable[pa.Field], path: str = "") -> Iterator[tuple[str, str]]:
-    """The comment of each column and field of a struct, named as in ALTER TABLE: ``events.element.reason``."""
+def column_paths(fields: Iterable[pa.Field], path: str = "") -> Iterator[tuple[str, pa.Field]]:
+    """Each column and each field of a struct, named as in ALTER TABLE: ``events.element.reason``."""
     for field in fields:
         name = f"{path}{field.name}"
-        yield name, comment_of(name.replace("element.", ""))
+        yield name, field
         if pa.types.is_struct(field.type):
-            yield from comments(field.type, f"{name}.")
+            yield from column_paths(field.type, f"{name}.")
         elif pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
-            yield from comments(field.type.value_type, f"{name}.element.")
+            yield from column_paths(field.type.value_type, f"{name}.element.")
 
 
-def comment_of(name: str) -> str:
+def comment_of(path: str) -> str:
     """The comment of a column, or of a field such as ``limit_changes.log_dirs.path``, in plain text."""
-    return COLUMN_COMMENTS[name].replace("`", "")
+    return COLUMN_COMMENTS[path.replace("element.", "")].replace("`", "")
 
 
 def sql_text(text: str) -> str:

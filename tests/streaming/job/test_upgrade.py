@@ -14,10 +14,10 @@ from streaming.audit.frames import Audit
 from streaming.config import parse_config
 from streaming.history.tables import History
 from streaming.job.query import run_job
-from streaming.job.tables import Tables, present_comments
+from streaming.job.tables import Tables, present_columns
 from streaming.kafka.delivery import deliver
 from streaming.record.comments import TABLE_COMMENTS
-from streaming.record.schemas import ASSIGNMENTS, BROKER_LIMITS, LOADS, PLANS, TABLES, comments
+from streaming.record.schemas import ASSIGNMENTS, BROKER_LIMITS, LOADS, PLANS, TABLES, column_paths, comment_of
 
 pytestmark = pytest.mark.spark
 
@@ -78,6 +78,7 @@ def assert_described(spark: SparkSession, tables: Tables) -> None:
     """Every table, column and field has its comment."""
     for table in TABLES:
         columns = spark.read.format("delta").load(tables.path(table)).schema
-        assert dict(present_comments(columns)) == dict(comments(table.schema))
+        described = {name: field.metadata.get("comment") for name, field in present_columns(columns)}
+        assert described == {name: comment_of(name) for name, _ in column_paths(table.schema)}
         detail = spark.sql(f"DESCRIBE DETAIL {tables.identifier(table)}").collect()[0]
         assert detail["description"] == TABLE_COMMENTS[table.name]
