@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from streaming.cli import cli
 from tests.streaming.driving import Driver, at
 from tests.streaming.writing import write_batches
 
@@ -19,14 +18,6 @@ Row = tuple[object, ...]
 
 
 MANUAL = {"0": [1, 2], "5": [2, 3], "6": [2, 3]}
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("REPLICA_PLANNER_CONF", raising=False)
-    return lambda *args: CliRunner().invoke(cli, [str(arg) for arg in args], catch_exceptions=False)
 
 
 @pytest.fixture

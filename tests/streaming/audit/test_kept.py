@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from deltalake import write_deltalake
 
-from streaming.cli import cli
 from streaming.record.rows import versions_to_arrow
 from streaming.record.seal import seal_of
 from streaming.record.version import NO_DIGESTS, PlanVersion
@@ -24,14 +23,6 @@ from tests.streaming.writing import write_batches
 
 Run = Callable[..., Result]
 PLANS = Path(".data/tables/plans")
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("REPLICA_PLANNER_CONF", raising=False)
-    return lambda *args, **more: CliRunner().invoke(cli, [str(arg) for arg in args], catch_exceptions=False, **more)
 
 
 @pytest.fixture

@@ -6,23 +6,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from streaming.cli import cli
 from streaming.record.version import PlanVersion
 from tests.streaming.driving import Driver
 from tests.streaming.writing import write_batches
 
 Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs a command in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("REPLICA_PLANNER_CONF", raising=False)
-    return lambda *args: CliRunner().invoke(cli, [str(arg) for arg in args], catch_exceptions=False)
 
 
 def test_a_rollback_that_is_waited_for_says_what_was_left_and_why(run: Run, tmp_path: Path) -> None:
